@@ -1,0 +1,1 @@
+"""Values, ids and the error tree. Standard library only; nothing here does I/O."""

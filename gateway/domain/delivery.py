@@ -1,0 +1,116 @@
+"""What must be sent, one platform message each, and what became of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+from gateway.domain.ids import DeliveryId, Place
+
+
+class DeliveryKind(StrEnum):
+    TEXT = "text"
+    CARD = "card"
+    FILE = "file"
+    EDIT = "edit"
+
+
+class Origin(StrEnum):
+    """What caused a delivery."""
+
+    TURN = "turn"
+    QUESTION = "question"
+    COMMAND = "command"
+    SEND = "send"
+    BRIDGE = "bridge"
+    JOB = "job"
+    NOTICE = "notice"
+
+
+class Mark(StrEnum):
+    """Said to the reader: it may be a repeat, it lost its markup, it comes late."""
+
+    REPEAT = "repeat"
+    PLAIN = "plain"
+    LATE = "late"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One message of a reply or a request, rendered, before it has a row.
+
+    `payload` is JSON text that only the platform's own renderer and adapter read.
+    """
+
+    kind: DeliveryKind
+    body: str
+    payload: str = "{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One message to send now; `key` is the same for every attempt, `edits` the native id to edit."""
+
+    id: DeliveryId
+    place: Place
+    kind: DeliveryKind
+    body: str
+    payload: str
+    key: str
+    attempt: int
+    edits: str | None = None
+    marks: frozenset[Mark] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """The platform has it."""
+
+    native_id: str
+    marks: frozenset[Mark] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    id: DeliveryId
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Later:
+    """Refused for now; the whole chat waits when `park_chat`."""
+
+    id: DeliveryId
+    at: datetime
+    error: str
+    park_chat: bool
+    marks: frozenset[Mark] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsure:
+    """The call ended without an answer; it may have arrived."""
+
+    id: DeliveryId
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dead:
+    """It will never be sent."""
+
+    id: DeliveryId
+    error: str
+
+
+Outcome: TypeAlias = Sent | Later | Unsure | Dead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryStatus:
+    """A delivery as its row says, for those who wait for a platform id."""
+
+    id: DeliveryId
+    state: str
+    native_id: str | None
+    error: str

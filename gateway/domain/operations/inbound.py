@@ -1,0 +1,67 @@
+"""Accepting what a platform delivered."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gateway.domain.ids import ConversationId, Cursor, InboundId, MessageId, SessionId
+from gateway.domain.message import InboundEvent
+
+
+class Lane(StrEnum):
+    """`CONTROL` (presses, forms, most commands) never waits behind a running turn."""
+
+    TURN = "turn"
+    CONTROL = "control"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accept:
+    """Store an event once. `new_session` opens a session here, so order decides what belongs to it.
+
+    `position`: name and value of the platform cursor that this event completes.
+    """
+
+    event: InboundEvent
+    lane: Lane
+    new_session: bool = False
+    position: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """`message` and `cursor` are None for what is not a message."""
+
+    inbound: InboundId
+    conversation: ConversationId
+    message: MessageId | None
+    cursor: Cursor | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicate:
+    """It was accepted before; nothing changed."""
+
+    dedupe: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredInbound:
+    """An accepted event that still has to be worked off.
+
+    `session` is the one its message belongs to; for anything but a message, the current one.
+    """
+
+    id: InboundId
+    conversation: ConversationId
+    session: SessionId
+    event: InboundEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrateChat:
+    """A chat got another id on its platform (group to supergroup)."""
+
+    platform: str
+    account: str
+    old: str
+    new: str

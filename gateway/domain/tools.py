@@ -1,0 +1,118 @@
+"""Tools as the core sees them: what a server offers, one call, and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from gateway.domain.canonical import CanonicalJson
+from gateway.domain.ids import Actor, Place, SessionId, TurnId
+from gateway.domain.message import Attachment
+from gateway.domain.question import Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A registered tool.
+
+    `name` is the server's own name, `alias` the name the model uses (`mcp__server__tool`).
+    `definition_sha` covers name, description, schemas and annotations; `server_sha` the
+    server's identity. `server` "" marks a function of the core itself.
+    """
+
+    server: str
+    name: str
+    alias: str
+    title: str
+    description: str
+    input_schema: Mapping[str, object]
+    definition_sha: str
+    server_sha: str = ""
+    read_only: bool = False
+    idempotent: bool = False
+    destructive: bool = True
+
+    @property
+    def repeatable(self) -> bool:
+        """True when a call whose outcome is unknown may simply be made again."""
+        return self.read_only or self.idempotent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One call by a model, by guided mode or by `/call`; `id` is the caller's."""
+
+    id: str
+    alias: str
+    arguments: CanonicalJson
+    place: Place
+    requester: Actor
+    session: SessionId | None = None
+    turn: TurnId | None = None
+    step: int | None = None
+
+
+class CallState(StrEnum):
+    """`REFUSED`: it did not run. `UNKNOWN`: it may have run, the outcome was lost."""
+
+    OK = "ok"
+    ERROR = "error"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What a call gave; errors of the tool are results too. `ms` is transport time alone."""
+
+    call: str
+    state: CallState
+    text: str
+    structured: Mapping[str, object] | None = None
+    meta: Mapping[str, object] = field(default_factory=dict[str, object])
+    attachments: tuple[Attachment, ...] = ()
+    decision: Decision | None = None
+    ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolHit:
+    """One result of the tool search, best first; a higher `score` is a better match."""
+
+    spec: ToolSpec
+    score: float
+
+
+class ServerState(StrEnum):
+    """The life of one MCP connection (DESIGN §4)."""
+
+    DISABLED = "disabled"
+    LAZY = "lazy"
+    CONNECTING = "connecting"
+    READY = "ready"
+    RECYCLING = "recycling"
+    PARKED = "parked"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatus:
+    """One line of `/mcp`; `tools` counts the registered ones, `notes` says what was left out."""
+
+    name: str
+    state: ServerState
+    since: datetime
+    tools: int
+    reason: str = ""
+    next_probe_at: datetime | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reloaded:
+    """What a reload of the servers changed, by name."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    parked: tuple[tuple[str, str], ...] = ()
