@@ -1,0 +1,65 @@
+# Each target works on a fresh clone with only Python >= 3.11 and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CODE := gateway adapters mcp_host store tests bench
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check bench soak lint fix types imports sizes audit crash lock clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+setup: $(VENV)/.ready  ## make .venv with hermes and the tools, from the hashed lock
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 …" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: setup  ## chat in the terminal (guided, with the demo server, when nothing is configured)
+	@$(BIN)/hermes chat
+
+test: setup  ## all tests (at most 5 minutes)
+	$(BIN)/python -m pytest -q
+
+check: lint types imports sizes audit test crash  ## everything CI runs
+
+lint: setup
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+
+fix: setup  ## let ruff repair and format
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+types: setup
+	$(BIN)/basedpyright
+
+imports: setup
+	$(BIN)/lint-imports
+
+sizes: setup
+	$(BIN)/python -m tests.support.sizes
+
+audit: setup
+	$(BIN)/python -m tests.support.audit
+
+crash: setup  ## 20 random kills of the chat flow, seed printed
+	$(BIN)/python -m tests.soak.kill_chat --kills 20
+
+soak: setup  ## the full counts, JSON under bench/results
+	$(BIN)/python -m tests.soak.kill_chat --kills 200 --json bench/results/kill_chat.json
+
+bench: setup  ## the figures of SPEC §19 that exist by now, JSON under bench/results
+	$(BIN)/python -m bench
+
+lock: setup  ## renew requirements.lock from pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \
+	  --no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis
