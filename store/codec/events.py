@@ -1,0 +1,184 @@
+"""Inbound events as the JSON of `inbound.payload`; `inbound.kind` says which value it is."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypedDict, assert_never
+
+from gateway.domain.canonical import canonical
+from gateway.domain.ids import Actor, AttachmentId, ChatType, Place
+from gateway.domain.message import (
+    Attachment,
+    AttachmentKind,
+    ButtonPressed,
+    CommandGiven,
+    FormSubmitted,
+    InboundEvent,
+    InboundMessage,
+    MessageDeleted,
+    MessageEdited,
+)
+from store.codec.columns import from_json, from_ms, ms
+
+
+def event_kind(event: InboundEvent) -> str:
+    """Return the `inbound.kind` of an event."""
+    match event:
+        case InboundMessage():
+            return "message"
+        case MessageEdited():
+            return "edit"
+        case MessageDeleted():
+            return "delete"
+        case CommandGiven():
+            return "command"
+        case ButtonPressed():
+            return "press"
+        case FormSubmitted():
+            return "form"
+        case _:
+            assert_never(event)
+
+
+def event_to_json(event: InboundEvent) -> str:
+    """Return the payload of an event; any text survives, as escapes."""
+    place, sender = event.place, event.sender
+    return canonical(
+        {
+            "place": {
+                "platform": place.platform,
+                "account": place.account,
+                "chat": place.chat,
+                "chat_type": place.chat_type.value,
+                "thread": place.thread,
+                "participant": place.participant,
+            },
+            "native_id": event.native_id,
+            "dedupe": event.dedupe,
+            "sender": {
+                "platform": sender.platform,
+                "id": sender.id,
+                "name": sender.name,
+                "is_bot": sender.is_bot,
+            },
+            "sent_at": ms(event.sent_at),
+            **_own_part(event),
+        }
+    )
+
+
+def event_from_json(kind: str, text: str) -> InboundEvent:
+    """Read a payload back.
+
+    Raises:
+        ValueError: The text or the kind is damaged.
+        KeyError: A part of the payload is missing.
+    """
+    raw: Mapping[str, Any] = from_json(text)
+    frame = _frame(raw)
+    match kind:
+        case "message":
+            return InboundMessage(
+                **frame,
+                text=raw["text"],
+                attachments=tuple(_attachment(item) for item in raw["attachments"]),
+                reply_to=raw["reply_to"],
+                mentions_us=raw["mentions_us"],
+            )
+        case "edit":
+            return MessageEdited(**frame, edited=raw["edited"], text=raw["text"])
+        case "delete":
+            return MessageDeleted(**frame, deleted=raw["deleted"])
+        case "command":
+            return CommandGiven(**frame, name=raw["name"], argument=raw["argument"])
+        case "press":
+            return ButtonPressed(**frame, token=raw["token"], interaction=raw["interaction"])
+        case "form":
+            values = {
+                name: value if isinstance(value, str) else tuple(value)
+                for name, value in raw["values"].items()
+            }
+            return FormSubmitted(
+                **frame, token=raw["token"], values=values, interaction=raw["interaction"]
+            )
+        case _:
+            raise ValueError(f"unknown kind of event: {kind}")
+
+
+class _Frame(TypedDict):
+    place: Place
+    native_id: str
+    dedupe: str
+    sender: Actor
+    sent_at: datetime
+
+
+def _frame(raw: Mapping[str, Any]) -> _Frame:
+    place, sender = raw["place"], raw["sender"]
+    return _Frame(
+        place=Place(
+            platform=place["platform"],
+            account=place["account"],
+            chat=place["chat"],
+            chat_type=ChatType(place["chat_type"]),
+            thread=place["thread"],
+            participant=place["participant"],
+        ),
+        native_id=raw["native_id"],
+        dedupe=raw["dedupe"],
+        sender=Actor(
+            platform=sender["platform"],
+            id=sender["id"],
+            name=sender["name"],
+            is_bot=sender["is_bot"],
+        ),
+        sent_at=from_ms(raw["sent_at"]),
+    )
+
+
+def _own_part(event: InboundEvent) -> dict[str, object]:
+    match event:
+        case InboundMessage():
+            return {
+                "text": event.text,
+                "attachments": [_attachment_to_plain(item) for item in event.attachments],
+                "reply_to": event.reply_to,
+                "mentions_us": event.mentions_us,
+            }
+        case MessageEdited():
+            return {"edited": event.edited, "text": event.text}
+        case MessageDeleted():
+            return {"deleted": event.deleted}
+        case CommandGiven():
+            return {"name": event.name, "argument": event.argument}
+        case ButtonPressed():
+            return {"token": event.token, "interaction": event.interaction}
+        case FormSubmitted():
+            values = {
+                name: value if isinstance(value, str) else list(value)
+                for name, value in event.values.items()
+            }
+            return {"token": event.token, "interaction": event.interaction, "values": values}
+        case _:
+            assert_never(event)
+
+
+def _attachment_to_plain(item: Attachment) -> dict[str, object]:
+    return {
+        "id": item.id,
+        "kind": item.kind.value,
+        "media_type": item.media_type,
+        "name": item.name,
+        "size": item.size,
+        "ref": item.ref,
+    }
+
+
+def _attachment(raw: Mapping[str, Any]) -> Attachment:
+    return Attachment(
+        id=None if raw["id"] is None else AttachmentId(raw["id"]),
+        kind=AttachmentKind(raw["kind"]),
+        media_type=raw["media_type"],
+        name=raw["name"],
+        size=raw["size"],
+        ref=raw["ref"],
+    )
