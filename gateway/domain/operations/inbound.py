@@ -49,12 +49,14 @@ class StoredInbound:
     """An accepted event that still has to be worked off.
 
     `session` is the one its message belongs to; for anything but a message, the current one.
+    `message` is the row it became, so that a turn tells its own inputs from later ones.
     """
 
     id: InboundId
     conversation: ConversationId
     session: SessionId
     event: InboundEvent
+    message: MessageId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
