@@ -1,0 +1,1 @@
+"""One package per chat platform; they never import one another."""

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from gateway.domain.canonical import CanonicalJson
 from gateway.domain.conversation import (
+    Activity,
     Ambiguous,
     Channel,
     ConversationPage,
@@ -462,6 +463,10 @@ class Inbox(Protocol):
         """How many inputs of the turn lane wait in a conversation."""
         ...
 
+    async def activity(self, place: Place) -> Activity:
+        """Whether a conversation works, waits for an answer, or has nothing left to do."""
+        ...
+
 
 class Conversations(Protocol):
     async def page(
@@ -559,6 +564,10 @@ class Deliveries(Protocol):
     async def group(self, group_key: str) -> Sequence[DeliveryStatus]: ...
 
     async def unsure(self, platform: str, account: str) -> Sequence[Delivery]: ...
+
+    async def cards(self, place: Place) -> Sequence[Delivery]:
+        """The newest sent card of each pending question shown in a conversation, oldest first."""
+        ...
 
     async def next_at(self, platform: str, account: str) -> datetime | None:
         """When the next ready delivery of an account may be tried."""

@@ -17,6 +17,14 @@ class Role(StrEnum):
     SUMMARY = "summary"
 
 
+class Activity(StrEnum):
+    """`BUSY`: work goes on or something is still to be shown. `ASKING`: a shown question waits."""
+
+    BUSY = "busy"
+    ASKING = "asking"
+    SETTLED = "settled"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredMessage:
     """A message as its row holds it; `degraded` when its text could not be decoded whole."""

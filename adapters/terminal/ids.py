@@ -1,0 +1,9 @@
+"""Who and where the terminal is."""
+
+from typing import Final
+
+from gateway.domain.ids import Actor, ChatType, Place
+
+PLATFORM: Final = "terminal"
+PLACE: Final = Place(platform=PLATFORM, chat="local", chat_type=ChatType.DM)
+PERSON: Final = Actor(platform=PLATFORM, id="local", name="you")

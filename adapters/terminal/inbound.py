@@ -1,0 +1,90 @@
+"""One typed line becomes one event: an answer to the open card, a command, or a message. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from adapters.terminal.buttons import NotUnderstood, OpenCard, Press, Typed, answer_of
+from adapters.terminal.ids import PERSON, PLACE
+from gateway.domain.message import (
+    ButtonPressed,
+    CommandGiven,
+    FormSubmitted,
+    InboundEvent,
+    InboundMessage,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What was typed; `native_id` is unique over all runs of this home."""
+
+    text: str
+    native_id: str
+    at: datetime
+
+    @property
+    def dedupe(self) -> str:
+        return f"{PLACE.platform}:{PLACE.account}:{self.native_id}"
+
+
+def event_of(line: Line, card: OpenCard | None) -> InboundEvent | NotUnderstood | None:
+    """Return the event of a line, what to say when it answers nothing, None for a blank line.
+
+    Commands win over the open card, so `/stop` works while a question waits.
+    """
+    text = line.text.strip()
+    if text.startswith("/") and len(text) > 1:
+        return command(line)
+    if card is not None:
+        return _answer(line, card)
+    if not text:
+        return None
+    return InboundMessage(
+        place=PLACE,
+        native_id=line.native_id,
+        dedupe=line.dedupe,
+        sender=PERSON,
+        sent_at=line.at,
+        text=line.text,
+        mentions_us=True,
+    )
+
+
+def command(line: Line) -> CommandGiven:
+    """Return the slash command that a line holds."""
+    name, _, argument = line.text.strip()[1:].partition(" ")
+    return CommandGiven(
+        place=PLACE,
+        native_id=line.native_id,
+        dedupe=line.dedupe,
+        sender=PERSON,
+        sent_at=line.at,
+        name=name.lower().replace("_", "-"),
+        argument=argument.strip(),
+    )
+
+
+def _answer(line: Line, card: OpenCard) -> InboundEvent | NotUnderstood:
+    answer = answer_of(line.text, card)
+    match answer:
+        case Press():
+            return ButtonPressed(
+                place=PLACE,
+                native_id=line.native_id,
+                dedupe=line.dedupe,
+                sender=PERSON,
+                sent_at=line.at,
+                token=answer.token,
+            )
+        case Typed():
+            return FormSubmitted(
+                place=PLACE,
+                native_id=line.native_id,
+                dedupe=line.dedupe,
+                sender=PERSON,
+                sent_at=line.at,
+                token=answer.token,
+                values={answer.field: answer.values},
+            )
+        case NotUnderstood():
+            return answer
