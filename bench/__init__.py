@@ -1,0 +1,1 @@
+"""Figures of this machine, each a ratio to a floor measured in the same run (SPEC §19)."""

@@ -1,0 +1,140 @@
+"""Durable intake with 50 waiters against raw sqlite3 at 100 rows per commit, both FULL."""
+
+import asyncio
+import itertools
+import sqlite3
+import tempfile
+import time
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from bench.report import emit, percentile
+from gateway.runtime.clock import SystemClock
+from gateway.domain.ids import Actor, ChatType, Place
+from gateway.domain.message import InboundMessage
+from gateway.domain.operations.inbound import Accept, Lane
+from store import open_store
+
+CONVERSATIONS: Final = 200
+WAITERS: Final = 50
+SECONDS: Final = 4.0
+ROUNDS: Final = 3
+PER_COMMIT: Final = 100
+TEXT: Final = "lorem ipsum dolor sit amet " * 8
+GOAL: Final = 0.35
+GOAL_P95_MS: Final = 10.0
+
+FLOOR_SCHEMA: Final = """
+PRAGMA journal_mode=WAL;
+PRAGMA synchronous=FULL;
+CREATE TABLE conversation (id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, last_at INTEGER);
+CREATE TABLE inbound (id INTEGER PRIMARY KEY, dedupe TEXT NOT NULL UNIQUE, conv_id INTEGER, state TEXT, at INTEGER);
+CREATE INDEX inbound_conv ON inbound (conv_id);
+CREATE TABLE message (id INTEGER PRIMARY KEY, conv_id INTEGER, seq INTEGER, role TEXT, body TEXT, at INTEGER,
+  UNIQUE (conv_id, seq));
+CREATE TABLE event (id INTEGER PRIMARY KEY, kind TEXT, conv_id INTEGER, ref INTEGER);
+"""
+
+
+def floor(folder: Path) -> float:
+    """Return accepts per second of four bare statements, 100 accepts a commit."""
+    with closing(sqlite3.connect(folder / "floor.db", isolation_level=None)) as database:
+        database.executescript(FLOOR_SCHEMA)
+        database.executemany(
+            "INSERT INTO conversation VALUES (?, 0, 0)", [(n,) for n in range(1, CONVERSATIONS + 1)]
+        )
+        done = 0
+        start = time.perf_counter()
+        while time.perf_counter() - start < SECONDS:
+            database.execute("BEGIN IMMEDIATE")
+            for _ in range(PER_COMMIT):
+                done += 1
+                _floor_accept(database, done)
+            database.execute("COMMIT")
+        return done / (time.perf_counter() - start)
+
+
+def _floor_accept(database: sqlite3.Connection, n: int) -> None:
+    now, conversation = time.time_ns(), n % CONVERSATIONS + 1
+    database.execute(
+        "INSERT INTO inbound (dedupe, conv_id, state, at) VALUES (?, ?, 'new', ?) ON CONFLICT DO NOTHING",
+        (f"k{n}", conversation, now),
+    )
+    (seq,) = database.execute(
+        "UPDATE conversation SET last_seq = last_seq + 1, last_at = ? WHERE id = ? RETURNING last_seq",
+        (now, conversation),
+    ).fetchone()
+    made = database.execute(
+        "INSERT INTO message (conv_id, seq, role, body, at) VALUES (?, ?, 'user', ?, ?)",
+        (conversation, seq, TEXT, now),
+    )
+    database.execute(
+        "INSERT INTO event (kind, conv_id, ref) VALUES ('message', ?, ?)",
+        (conversation, made.lastrowid),
+    )
+
+
+def message(n: int) -> InboundMessage:
+    """Make the nth message, of one of the conversations."""
+    person = str(100_000 + n % CONVERSATIONS)
+    return InboundMessage(
+        place=Place(platform="telegram", chat=person, chat_type=ChatType.DM),
+        native_id=str(n),
+        dedupe=f"telegram::{n}",
+        sender=Actor(platform="telegram", id=person, name="Ana"),
+        sent_at=datetime.now(UTC),
+        text=TEXT,
+    )
+
+
+async def ours(folder: Path) -> tuple[float, list[float]]:
+    """Return accepts per second and each one's latency in ms."""
+    latencies: list[float] = []
+    numbers = itertools.count(1)
+    async with open_store(folder / "state.db", clock=SystemClock()) as opened:
+        start = time.perf_counter()
+
+        async def waiter() -> None:
+            while time.perf_counter() - start < SECONDS:
+                event = message(next(numbers))
+                before = time.perf_counter()
+                await opened.store.accept(Accept(event=event, lane=Lane.TURN))
+                latencies.append((time.perf_counter() - before) * 1_000)
+
+        async with asyncio.TaskGroup() as tasks:
+            for n in range(WAITERS):
+                tasks.create_task(waiter(), name=f"waiter:{n}")
+        took = time.perf_counter() - start
+    return len(latencies) / took, latencies
+
+
+def main() -> None:
+    found: list[tuple[float, float, float, list[float]]] = []
+    for _ in range(ROUNDS):
+        with tempfile.TemporaryDirectory() as name:
+            floor_rate = floor(Path(name))
+            rate, latencies = asyncio.run(ours(Path(name)))
+        found.append((rate / floor_rate, rate, floor_rate, latencies))
+    found.sort(key=lambda item: item[0])
+    ratio, rate, floor_rate, latencies = found[ROUNDS // 2]
+    p95 = percentile(latencies, 0.95)
+    emit(
+        {
+            "name": "accept",
+            "unit": "per second",
+            "ours": round(rate),
+            "floor": round(floor_rate),
+            "floor_is": f"raw sqlite3, {PER_COMMIT} rows per commit",
+            "ratio": round(ratio, 3),
+            "p50_ms": round(percentile(latencies, 0.5), 2),
+            "p95_ms": round(p95, 2),
+            "goal": f">= {GOAL:.0%} of the floor, p95 <= {GOAL_P95_MS:g} ms, {WAITERS} waiters",
+            "met": ratio >= GOAL and p95 <= GOAL_P95_MS,
+        }
+    )
+
+
+if __name__ == "__main__":
+    main()
