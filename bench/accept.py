@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from bench.report import emit, percentile
-from gateway.runtime.clock import SystemClock
 from gateway.domain.ids import Actor, ChatType, Place
 from gateway.domain.message import InboundMessage
 from gateway.domain.operations.inbound import Accept, Lane
+from gateway.runtime.clock import SystemClock
 from store import open_store
 
 CONVERSATIONS: Final = 200
@@ -30,7 +30,8 @@ FLOOR_SCHEMA: Final = """
 PRAGMA journal_mode=WAL;
 PRAGMA synchronous=FULL;
 CREATE TABLE conversation (id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, last_at INTEGER);
-CREATE TABLE inbound (id INTEGER PRIMARY KEY, dedupe TEXT NOT NULL UNIQUE, conv_id INTEGER, state TEXT, at INTEGER);
+CREATE TABLE inbound (
+  id INTEGER PRIMARY KEY, dedupe TEXT NOT NULL UNIQUE, conv_id INTEGER, state TEXT, at INTEGER);
 CREATE INDEX inbound_conv ON inbound (conv_id);
 CREATE TABLE message (id INTEGER PRIMARY KEY, conv_id INTEGER, seq INTEGER, role TEXT, body TEXT, at INTEGER,
   UNIQUE (conv_id, seq));

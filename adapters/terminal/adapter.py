@@ -7,6 +7,7 @@ from typing import Protocol
 from adapters.terminal.buttons import NotUnderstood, OpenCard, open_card
 from adapters.terminal.ids import PLATFORM
 from adapters.terminal.inbound import Line, command, event_of
+from adapters.terminal.outbound import shown_text
 from adapters.terminal.screen import Screen
 from gateway.domain.conversation import Activity
 from gateway.domain.delivery import Delivery, DeliveryKind, Receipt
@@ -96,7 +97,7 @@ class TerminalAdapter:
             self._cards[card.question] = card
         if delivery.kind is DeliveryKind.EDIT and card is not None:
             self._cards.pop(card.question, None)
-        self._screen.write(delivery.body)
+        self._screen.write(shown_text(delivery))
 
     async def _until_due(self) -> Activity:
         while (activity := await self._progress.activity()) is Activity.BUSY:
