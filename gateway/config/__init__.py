@@ -1,0 +1,1 @@
+"""The home directory and `config.yaml`: found, read, resolved, checked, written. Runs nothing."""

@@ -1,0 +1,84 @@
+"""The profile's `.env`: `KEY=VALUE` lines, `export`, comments and quotes. Expands nothing."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from gateway.config.findings import Finding, warning
+from gateway.domain.errors import ConfigError
+
+MAX_BYTES: Final = 1024 * 1024
+
+_LINE: Final = re.compile(
+    r"(?:export\s+)?(?P<name>[A-Za-z_][\w.-]*)\s*=\s*(?P<value>.*)", re.DOTALL
+)
+_SINGLE: Final = re.compile(r"'(?P<text>[^']*)'\s*(?:#.*)?")
+_DOUBLE: Final = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"\s*(?:#.*)?')
+_ESCAPE: Final = re.compile(r"\\(.)")
+_ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvFile:
+    """The variables of a `.env`, and what is wrong with its lines."""
+
+    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    findings: tuple[Finding, ...] = ()
+
+
+def read_env_file(path: Path) -> EnvFile:
+    """Read a `.env`; one that is not there is empty.
+
+    Raises:
+        ConfigError: It is there and cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return EnvFile()
+    except OSError as cause:
+        raise ConfigError(str(path), f"cannot be read ({cause.strerror})") from cause
+    if len(raw) > MAX_BYTES:
+        raise ConfigError(str(path), f"is larger than {MAX_BYTES} bytes")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as cause:
+        line = raw.count(b"\n", 0, cause.start) + 1
+        raise ConfigError(f"{path}:{line}", "is not UTF-8") from cause
+    return parse_env(text, name=path.name)
+
+
+def parse_env(text: str, *, name: str = ".env") -> EnvFile:
+    """Take the text apart; a line that says nothing is reported by its number, never shown."""
+    variables: dict[str, str] = {}
+    findings: list[Finding] = []
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        found = _LINE.fullmatch(line)
+        value = _value(found["value"]) if found else None
+        if found is None or value is None:
+            message = "is not KEY=VALUE, ignored" if found is None else "has an open quote, ignored"
+            findings.append(warning(f"{name}:{number}", f"the line {message}"))
+            continue
+        variables[found["name"]] = value
+    return EnvFile(variables=variables, findings=tuple(findings))
+
+
+def _value(text: str) -> str | None:
+    """Return the value a line gives, None when its quotes do not close."""
+    if text.startswith("'"):
+        found = _SINGLE.fullmatch(text)
+        return found["text"] if found else None
+    if text.startswith('"'):
+        found = _DOUBLE.fullmatch(text)
+        return _ESCAPE.sub(_unescape, found["text"]) if found else None
+    return re.split(r"\s#", text, maxsplit=1)[0].rstrip() if not text.startswith("#") else ""
+
+
+def _unescape(match: re.Match[str]) -> str:
+    return _ESCAPED.get(match[1], match[1])
