@@ -1,0 +1,210 @@
+"""The tools that can be called, by the names they are called by. Knows no connections.
+
+`register` does the work of one server (filter, clean, hash); a `Registry` puts the servers
+together and leaves out every tool whose alias is not its own.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.domain.canonical import NotCanonical, canonical, sha256_of
+from gateway.domain.text import shorten, show_escapes
+from gateway.domain.tools import ToolHit, ToolSpec
+from mcp_host.catalog import ListedTool
+from mcp_host.config import ServerConfig
+from mcp_host.filters import ToolFilter
+from mcp_host.naming import alias_for, older_alias_for
+from mcp_host.sanitize import (
+    MAX_DESCRIPTION,
+    MAX_TITLE,
+    clean_line,
+    clean_schema,
+    clean_text,
+)
+from mcp_host.search import DEFAULT_LIMIT, ToolIndex
+from mcp_host.trust import says_read_only
+
+MAX_NAME: Final = 256
+MAX_DEFINITION: Final = 256_000
+"""Characters of one tool's definition: a larger one would leave a model no room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """The tools of one server that passed its filter; `filtered` maps the others to why."""
+
+    server: str
+    specs: tuple[ToolSpec, ...] = ()
+    filtered: Mapping[str, str]
+    problems: tuple[str, ...] = ()
+
+
+def register(server: str, config: ServerConfig, tools: Iterable[ListedTool]) -> Registered:
+    """Make the specs of one server's tools: filtered, cleaned, with their hashes."""
+    admitted = ToolFilter.of(config.tools)
+    identity = server_sha(config)
+    specs: list[ToolSpec] = []
+    filtered: dict[str, str] = {}
+    problems: list[str] = []
+    for tool in tools:
+        rejection = admitted.rejection(tool.name)
+        if rejection is not None:
+            filtered[tool.name] = rejection
+            continue
+        problem = _problem(tool)
+        if problem is not None:
+            problems.append(f"tool {_shown(tool.name)} left out: {problem}")
+            continue
+        specs.append(_spec(server, identity, tool))
+    return Registered(
+        server=server,
+        # A page that lists a tool again says nothing new.
+        specs=tuple({(spec.name, spec.definition_sha): spec for spec in specs}.values()),
+        filtered=filtered,
+        problems=tuple(problems),
+    )
+
+
+def server_sha(config: ServerConfig) -> str:
+    """Return the hash of who a server is: what is started, where, with which variables."""
+    return sha256_of(
+        canonical(
+            {
+                "command": config.command,
+                "args": list(config.args),
+                "env": sorted(config.env),
+                "cwd": config.cwd,
+            }
+        )
+    )
+
+
+def definition_sha(tool: ListedTool) -> str:
+    """Return the hash of everything about a tool that its approval relies on, as it was sent.
+
+    Raises:
+        NotCanonical: Its schema or annotations are no JSON, or nested too deeply.
+    """
+    return sha256_of(_definition(tool))
+
+
+class Registry:
+    """All registered tools. A value: a change makes a new one, and `close` frees the old."""
+
+    def __init__(self, servers: Sequence[Registered] = ()) -> None:
+        everything = [spec for server in servers for spec in server.specs]
+        taken = Counter(spec.alias for spec in everything)
+        self._tools = {spec.alias: spec for spec in everything if taken[spec.alias] == 1}
+        left_out = [spec for spec in everything if taken[spec.alias] > 1]
+        self._collisions = _collisions(left_out)
+        self._by_server: dict[str, list[ToolSpec]] = {server.server: [] for server in servers}
+        for spec in self._tools.values():
+            self._by_server[spec.server].append(spec)
+        self._notes = {server.server: self._notes_of(server) for server in servers}
+        # A name that also fits a tool left out is as ambiguous as one that fits two.
+        self._other_names = _unambiguous(self._tools.values(), left_out)
+        self._index: ToolIndex | None = None
+
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """Every registered tool, in the order of its alias."""
+        return tuple(self._tools[alias] for alias in sorted(self._tools))
+
+    def of_server(self, server: str) -> tuple[ToolSpec, ...]:
+        """The registered tools of one server, in its own order."""
+        return tuple(self._by_server.get(server, ()))
+
+    def notes(self, server: str) -> tuple[str, ...]:
+        """What was left out of a server's tools, and why, one line each."""
+        return self._notes.get(server, ())
+
+    @property
+    def collisions(self) -> tuple[str, ...]:
+        """One warning for each alias that more than one tool would have had."""
+        return tuple(self._collisions.values())
+
+    def find(self, name: str) -> ToolSpec | None:
+        """Find by alias, by the single-underscore form, or by a tool's own name, if unambiguous."""
+        return self._tools.get(name) or self._other_names.get(name)
+
+    def search(self, query: str, *, limit: int = DEFAULT_LIMIT) -> tuple[ToolHit, ...]:
+        """Rank the registered tools for a query; the index is built by the first one."""
+        if self._index is None:
+            self._index = ToolIndex(self._tools.values())
+        return self._index.search(query, limit=limit)
+
+    def close(self) -> None:
+        """Free the search index."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+
+    def _notes_of(self, server: Registered) -> tuple[str, ...]:
+        counts = Counter(server.filtered.values())
+        filtered = tuple(f"{count} filtered: {why}" for why, count in counts.items())
+        collided = (self._collisions.get(spec.alias) for spec in server.specs)
+        return (*filtered, *dict.fromkeys(note for note in collided if note), *server.problems)
+
+
+def _spec(server: str, identity: str, tool: ListedTool) -> ToolSpec:
+    read_only = says_read_only(tool.annotations)
+    return ToolSpec(
+        server=server,
+        name=tool.name,
+        alias=alias_for(server, tool.name),
+        title=clean_line(tool.title, limit=MAX_TITLE),
+        description=clean_text(tool.description, limit=MAX_DESCRIPTION),
+        input_schema=clean_schema(tool.input_schema),
+        definition_sha=definition_sha(tool),
+        server_sha=identity,
+        read_only=read_only,
+        idempotent=tool.annotations.get("idempotentHint") is True,
+        destructive=not read_only and tool.annotations.get("destructiveHint") is not False,
+    )
+
+
+def _definition(tool: ListedTool) -> str:
+    return canonical(
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "outputSchema": tool.output_schema,
+            "annotations": tool.annotations,
+        }
+    )
+
+
+def _problem(tool: ListedTool) -> str | None:
+    if len(tool.name) > MAX_NAME:
+        return f"its name has more than {MAX_NAME} characters"
+    if show_escapes(tool.name) != tool.name:
+        return "its name has hidden characters"
+    try:
+        size = len(_definition(tool))
+    except NotCanonical:
+        return "its definition is no proper JSON"
+    return f"its definition has {size} characters" if size > MAX_DEFINITION else None
+
+
+def _collisions(left_out: Iterable[ToolSpec]) -> dict[str, str]:
+    names: dict[str, list[str]] = {}
+    for spec in left_out:
+        names.setdefault(spec.alias, []).append(f"{spec.server}/{_shown(spec.name)}")
+    return {
+        alias: f"{alias} would be {' and '.join(same)}: none of them is registered"
+        for alias, same in names.items()
+    }
+
+
+def _unambiguous(tools: Iterable[ToolSpec], left_out: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
+    found: dict[str, ToolSpec | None] = {}
+    for spec, callable_ in [*((spec, True) for spec in tools), *((s, False) for s in left_out)]:
+        for name in {older_alias_for(spec.server, spec.name), spec.name}:
+            found[name] = spec if callable_ and name not in found else None
+    return {name: spec for name, spec in found.items() if spec is not None}
+
+
+def _shown(name: str) -> str:
+    return f'"{shorten(show_escapes(name), 100)}"'
