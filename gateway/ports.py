@@ -254,13 +254,17 @@ class ModelProvider(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormRequest:
-    """A server's question: its form, or why it cannot be asked (`problem`, for the person)."""
+    """A server's question: its form, or why it cannot be asked (`problem`, for the person).
+
+    `timeout` is how many seconds the person has, None as for an approval.
+    """
 
     server: str
     server_sha: str
     tool: str
     form: Form
     problem: str = ""
+    timeout: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -260,8 +260,7 @@ def _edit(form: Form, state: FormState, argument: Mapping[str, object]) -> Outco
 def _submit(form: Form, state: FormState) -> Outcome:
     if steps.next_field(form, state) != steps.REVIEW or state.field != steps.REVIEW:
         return _OLDER
-    content = steps.content_of(form, state)
-    return Finish(content=cast("Mapping[str, object]", content))
+    return Finish(content=steps.content_of(form, state))
 
 
 def _pick(asked: FormField, argument: Mapping[str, object]) -> Outcome:

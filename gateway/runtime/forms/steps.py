@@ -62,14 +62,13 @@ def next_field(form: Form, state: FormState) -> str:
     return REVIEW
 
 
-def content_of(form: Form, state: FormState) -> object:
-    """Return the value the answers make; optional fields that were skipped are absent from it."""
-    given = {
+def content_of(form: Form, state: FormState) -> Mapping[str, object]:
+    """Return the answers by field name; optional fields that were skipped are absent."""
+    return {
         item.name: state.answers[key_of(item)]
         for item in form.fields
         if key_of(item) in state.answers and key_of(item) not in state.skipped
     }
-    return given.get("") if form.root else given
 
 
 def field_prompt(

@@ -1,0 +1,245 @@
+"""Asks people on behalf of a call: may it run, a server's form, guided mode's choices and arguments.
+
+A question of a step that was asked before a restart is continued, never asked twice. Who was
+first, and whether a question is still open, is settled by its row.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from gateway.domain.canonical import sha256_of
+from gateway.domain.deadline import Deadline
+from gateway.domain.delivery import Origin
+from gateway.domain.form import Form, FormAction, FormAnswer, Option
+from gateway.domain.ids import QuestionId, TurnId
+from gateway.domain.operations.deliveries import Enqueue
+from gateway.domain.question import Action, Question, QuestionKind, QuestionState
+from gateway.domain.tools import ToolCall, ToolSpec
+from gateway.ports import (
+    Approval,
+    Clock,
+    DeliveryStore,
+    FormRequest,
+    Questions,
+    QuestionStore,
+    Renderer,
+    Rules,
+)
+from gateway.runtime.access import Access
+from gateway.runtime.asking import Asking
+from gateway.runtime.cards import one_line, outcome_sentence
+from gateway.runtime.config import ApprovalsConfig
+from gateway.runtime.decisions import Decisions
+from gateway.runtime.drafts import PICKED, Draft, approval_draft, choice_draft, form_draft
+from gateway.runtime.wakeups import Wakeups
+
+logger = logging.getLogger(__name__)
+
+MAX_LISTED: Final = 1_000
+
+
+class BrokerStore(QuestionStore, DeliveryStore, Protocol):
+    """What the broker writes."""
+
+
+class ApprovalBroker:
+    """One for the process; every wait holds the caller's time limit still."""
+
+    def __init__(
+        self,
+        store: BrokerStore,
+        questions: Questions,
+        rules: Rules,
+        renderers: Mapping[str, Renderer],
+        access: Access,
+        wakeups: Wakeups,
+        clock: Clock,
+        config: ApprovalsConfig,
+    ) -> None:
+        self._store = store
+        self._questions = questions
+        self._rules = rules
+        self._renderers = renderers
+        self._access = access
+        self._wakeups = wakeups
+        self._config = config
+        self._decisions = Decisions(store, questions, renderers, access, wakeups, clock, config)
+        self._asking = Asking(store, questions, renderers, self._decisions, wakeups, clock, config)
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Say that the process ends: whoever is cancelled from now on leaves its question open."""
+        self._stopping = True
+
+    async def approve(self, call: ToolCall, spec: ToolSpec, *, deadline: Deadline) -> Approval:
+        """Say whether a call may run, asking its conversation unless a standing rule allows it."""
+        known = await self._of_step(call, QuestionKind.TOOL_CALL)
+        rule = await self._rules.match(spec, session=call.session)
+        if rule is not None:
+            await self._drop(known, reason="a standing rule allows it")
+            return Approval(allowed=True, reason=f"allowed by standing rule {rule}")
+        if known is not None and (known.consumed or not _covers(known, call, spec)):
+            await self._drop(known, reason="what it covered has changed")
+            known = None
+        with deadline.paused():
+            asked = known or await self._ask(
+                approval_draft(call, spec, actions=self._offered(call), config=self._config)
+            )
+            if isinstance(asked, str):
+                return Approval(allowed=False, reason=f"not run: {asked}")
+            settled = await self._asking.settled(asked)
+        return _approval(settled)
+
+    async def elicit(
+        self, call: ToolCall, request: FormRequest, *, deadline: Deadline
+    ) -> FormAnswer:
+        """Put a server's form to the conversation of the call that is under way.
+
+        Cancelled by the server, its card is withdrawn; at shutdown it stays as it is.
+        """
+        if request.problem:
+            await self._notify_declined(call, request)
+            return FormAnswer(action=FormAction.DECLINE, reason=request.problem)
+        seconds = self._config.timeout if request.timeout is None else request.timeout
+        draft = form_draft(
+            call,
+            request.form,
+            kind=QuestionKind.ELICITATION,
+            timeout=seconds,
+            server=request.server,
+            server_sha=request.server_sha,
+            tool=request.tool,
+        )
+        return await self._form_answer(draft, deadline)
+
+    async def fill(
+        self, call: ToolCall, form: Form, *, tool: str, server: str, deadline: Deadline
+    ) -> FormAnswer:
+        """Ask for the arguments of a tool; one without arguments needs no form."""
+        if not form.fields:
+            return FormAnswer(action=FormAction.ACCEPT, content={})
+        draft = form_draft(
+            call,
+            form,
+            kind=QuestionKind.ARGUMENTS,
+            timeout=self._config.timeout,
+            server=server,
+            tool=tool,
+        )
+        return await self._form_answer(draft, deadline, known=await self._same_form(draft))
+
+    async def choose(
+        self, call: ToolCall, *, message: str, options: Sequence[Option], deadline: Deadline
+    ) -> str | None:
+        """Let somebody pick one option; None when they cancel or nobody answers."""
+        if not options:
+            return None
+        draft = choice_draft(call, message, options, timeout=self._config.timeout)
+        answer = await self._form_answer(draft, deadline, known=await self._same_form(draft))
+        return None if answer.content is None else str(answer.content[PICKED])
+
+    async def withdraw_turn(self, turn: TurnId, reason: str) -> None:
+        """Cancel whatever a turn still asks; its cards say why."""
+        pending = await self._questions.pending(turn=turn, limit=MAX_LISTED)
+        await self._decisions.withdraw(pending, reason=reason)
+
+    async def withdraw(self, questions: Sequence[QuestionId], *, reason: str) -> None:
+        """Cancel questions that nobody waits for any more."""
+        found = [await self._questions.find(item) for item in questions]
+        await self._decisions.withdraw(
+            [item for item in found if isinstance(item, Question)], reason=reason
+        )
+
+    # --- asking ---------------------------------------------------------------------
+
+    async def _ask(self, draft: Draft) -> Question | str:
+        renderer = self._asking.surface(draft.call)
+        if renderer is None:
+            return f"nobody can be asked on {one_line(draft.call.place.platform)}"
+        return await self._asking.ask(draft, renderer)
+
+    async def _form_answer(
+        self, draft: Draft, deadline: Deadline, *, known: Question | None = None
+    ) -> FormAnswer:
+        with deadline.paused():
+            asked = known or await self._ask(draft)
+            if isinstance(asked, str):
+                return FormAnswer(action=FormAction.CANCEL, reason=asked)
+            try:
+                settled = await self._asking.settled(asked)
+            except asyncio.CancelledError:
+                if draft.kind is QuestionKind.ELICITATION and not self._stopping:
+                    await self._decisions.withdraw([asked], reason="the server took it back")
+                raise
+        return _form_answer_of(settled)
+
+    async def _of_step(self, call: ToolCall, kind: QuestionKind) -> Question | None:
+        if call.turn is None or call.step is None:
+            return None
+        found = await self._questions.of_step(call.turn, call.step)
+        return found if found is not None and found.kind is kind else None
+
+    async def _same_form(self, draft: Draft) -> Question | None:
+        found = await self._of_step(draft.call, draft.kind)
+        return found if found is not None and found.args_sha == draft.args_sha else None
+
+    async def _drop(self, question: Question | None, *, reason: str) -> None:
+        if question is not None and question.state is QuestionState.PENDING:
+            await self._decisions.withdraw([question], reason=reason)
+
+    async def _notify_declined(self, call: ToolCall, request: FormRequest) -> None:
+        logger.info("server %s: form declined: %s", request.server, request.problem)
+        renderer = self._renderers.get(call.place.platform)
+        if renderer is None:
+            return
+        text = f"{one_line(request.server)} asked something that was declined: {request.problem}"
+        digest = sha256_of(f"{request.form.message}\n{request.problem}")[:16]
+        await self._store.enqueue(
+            Enqueue(
+                place=call.place,
+                group_key=f"declined:{call.turn}:{call.step}:{call.id}:{digest}",
+                parts=renderer.text(text),
+                origin=Origin.NOTICE,
+            )
+        )
+        self._wakeups.deliveries()
+
+    def _offered(self, call: ToolCall) -> tuple[Action, ...]:
+        session = (Action.ALLOW_SESSION,) if call.session is not None else ()
+        always = (Action.ALLOW_ALWAYS,) if self._access.may_grant_always(call.requester) else ()
+        return (Action.ALLOW_ONCE, *session, *always, Action.DENY)
+
+
+def _covers(question: Question, call: ToolCall, spec: ToolSpec) -> bool:
+    return (
+        question.args_sha == sha256_of(call.arguments)
+        and (question.server, question.server_sha) == (spec.server, spec.server_sha)
+        and (question.tool, question.tool_def_sha) == (spec.name, spec.definition_sha)
+    )
+
+
+def _approval(question: Question) -> Approval:
+    decision = question.decision
+    if decision is None:
+        return Approval(allowed=False, reason="not run: nobody decided")
+    reason = outcome_sentence(question, decision)
+    if question.state is QuestionState.ALLOWED:
+        return Approval(allowed=True, reason=reason, question=question.id, decision=decision)
+    return Approval(allowed=False, reason=reason, decision=decision)
+
+
+def _form_answer_of(question: Question) -> FormAnswer:
+    decision = question.decision
+    if decision is None:
+        return FormAnswer(action=FormAction.CANCEL, reason="nobody answered")
+    match question.state:
+        case QuestionState.ACCEPTED:
+            return FormAnswer(action=FormAction.ACCEPT, content=decision.content or {})
+        case QuestionState.DECLINED | QuestionState.DENIED:
+            return FormAnswer(
+                action=FormAction.DECLINE, reason=outcome_sentence(question, decision)
+            )
+        case _:
+            return FormAnswer(action=FormAction.CANCEL, reason=outcome_sentence(question, decision))
