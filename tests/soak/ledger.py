@@ -119,15 +119,6 @@ def _broken_request(database: sqlite3.Connection, text: str) -> list[str]:
     return [] if replies == 1 else [f"{text!r} has {replies} replies"]
 
 
-def repeats(home: Path) -> int:
-    """Count deliveries that were marked as a possible repeat."""
-    with reading(home) as database:
-        (count,) = database.execute(
-            "SELECT count(*) FROM delivery WHERE marks LIKE '%repeat%'"
-        ).fetchone()
-    return int(count)
-
-
 def settled(home: Path, text: str) -> bool:
     """Whether the request was answered, and its answer shown."""
     return stage_of(home, text) == "reply sent"
