@@ -4,9 +4,11 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Final
 
 from gateway.domain.ids import QuestionId
+from gateway.ports import Clock
 
 _REMEMBERED_RINGS: Final = 1_000
 """Rings for questions nobody waits for yet; a settled one is read before it is waited for."""
@@ -26,6 +28,21 @@ class Bell:
         """Return at the next ring, at once when it rang since the last wait."""
         await self._rung.wait()
         self._rung.clear()
+
+    async def wait_until(self, at: datetime | None, *, clock: Clock) -> None:
+        """Return at the next ring or at that time, whichever is first; None waits for a ring only."""
+        if at is None:
+            await self.wait()
+            return
+        seconds = max((at - clock.now()).total_seconds(), 0.0)
+        async with asyncio.TaskGroup() as tasks:
+            alarm = tasks.create_task(self._ring_after(seconds, clock), name="bell:alarm")
+            await self.wait()
+            alarm.cancel()
+
+    async def _ring_after(self, seconds: float, clock: Clock) -> None:
+        await clock.sleep(seconds)
+        self.ring()
 
 
 class Wakeups:

@@ -1,0 +1,203 @@
+"""Empties one account's outbox through its adapter. Each send has a row that says so before it is made."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from gateway.domain.delivery import (
+    Dead,
+    Delivery,
+    DeliveryKind,
+    Later,
+    Mark,
+    Outcome,
+    Receipt,
+    Sent,
+    Unsure,
+)
+from gateway.domain.errors import (
+    AdapterUnauthorized,
+    DeliveryDeferred,
+    DeliveryRejected,
+    DeliveryUnsure,
+    StoreError,
+)
+from gateway.domain.operations.deliveries import ClaimDelivery
+from gateway.ports import Adapter, Clock, Deliveries, DeliveryStore
+from gateway.runtime.persist import persist
+from gateway.runtime.wakeups import Bell, Wakeups
+from gateway.telemetry.context import bind
+
+logger = logging.getLogger(__name__)
+
+MAX_SENDS: Final = 8
+"""Calls of one account under way at a time; the store keeps the order within a conversation."""
+LEASE_SECONDS: Final = 120.0
+FIRST_WAIT_SECONDS: Final = 1.0
+LONGEST_WAIT_SECONDS: Final = 60.0
+BLOCKED_SECONDS: Final = 0.25
+MAX_UNSURE_ATTEMPTS: Final = 6
+"""Sends without any answer before a delivery is given up; each may have arrived."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a send of each kind takes from a chat, in milliseconds; nothing by default."""
+
+    cost_ms: Mapping[DeliveryKind, int] = field(default_factory=dict[DeliveryKind, int])
+    burst_ms: int = 0
+
+
+class DeliveryLoop:
+    """Sends what is due on one account, oldest first."""
+
+    def __init__(
+        self,
+        *,
+        adapter: Adapter,
+        store: DeliveryStore,
+        deliveries: Deliveries,
+        wakeups: Wakeups,
+        clock: Clock,
+        worker: str,
+        budget: Budget | None = None,
+    ) -> None:
+        self._adapter = adapter
+        self._store = store
+        self._deliveries = deliveries
+        self._wakeups = wakeups
+        self._clock = clock
+        self._worker = worker
+        self._budget = budget or Budget()
+        self._slots = asyncio.Semaphore(MAX_SENDS)
+        self._leaving = False
+
+    def shut_down(self) -> None:
+        """Let `run` return once nothing is due any more."""
+        self._leaving = True
+        self._wakeups.deliveries()
+
+    async def run(self) -> None:
+        """Settle what an earlier process left open, then send until shut down or cancelled."""
+        with self._wakeups.delivery_bell() as bell:
+            async with asyncio.TaskGroup() as sends:
+                await self._settle_left_open()
+                await self._send_due(sends, bell)
+
+    async def _settle_left_open(self) -> None:
+        for delivery in await self._deliveries.unsure(
+            self._adapter.platform, self._adapter.account
+        ):
+            await self._mark(await self._settled(delivery))
+
+    async def _send_due(self, sends: asyncio.TaskGroup, bell: Bell) -> None:
+        while True:
+            await self._slots.acquire()
+            delivery = await self._claim()
+            if delivery is not None:
+                with bind(conversation=delivery.place.session_key):
+                    sends.create_task(self._send(delivery, bell), name=f"delivery:{delivery.id}")
+                continue
+            self._slots.release()
+            if self._leaving:
+                return
+            await self._wait(bell)
+
+    async def _claim(self) -> Delivery | None:
+        claim = ClaimDelivery(
+            platform=self._adapter.platform,
+            account=self._adapter.account,
+            worker=self._worker,
+            lease_until=self._clock.now() + timedelta(seconds=LEASE_SECONDS),
+            cost_ms=self._budget.cost_ms,
+            burst_ms=self._budget.burst_ms,
+        )
+        return await persist(lambda: self._store.claim_delivery(claim), clock=self._clock)
+
+    async def _wait(self, bell: Bell) -> None:
+        """Return at a ring, or when the next delivery may be tried."""
+        now = self._clock.now()
+        due = await self._deliveries.next_at(self._adapter.platform, self._adapter.account)
+        if due is not None and due <= now:
+            # Something before it in its conversation is under way: its end rings the bell.
+            due = now + timedelta(seconds=BLOCKED_SECONDS)
+        await bell.wait_until(due, clock=self._clock)
+
+    async def _send(self, delivery: Delivery, bell: Bell) -> None:
+        try:
+            await self._mark(await self._sent(delivery))
+        except StoreError:
+            # Its row still says `sending`: the next start settles it.
+            logger.exception("what became of delivery %d is not recorded", delivery.id)
+        finally:
+            self._slots.release()
+            # The next one of this conversation may go now.
+            bell.ring()
+
+    async def _sent(self, delivery: Delivery) -> Outcome:
+        try:
+            receipt = await self._adapter.send(delivery)
+        except DeliveryDeferred as error:
+            at = self._after(error.retry_after)
+            return Later(id=delivery.id, at=at, error=str(error), park_chat=True)
+        except DeliveryRejected as error:
+            logger.error("delivery %d is given up: %s", delivery.id, error)
+            return Dead(id=delivery.id, error=str(error))
+        except AdapterUnauthorized as error:
+            logger.warning("delivery %d waits: %s", delivery.id, error)
+            at = self._after(LONGEST_WAIT_SECONDS)
+            return Later(id=delivery.id, at=at, error=str(error), park_chat=False)
+        except DeliveryUnsure as error:
+            logger.warning("delivery %d: %s", delivery.id, error)
+            return await self._lost(delivery, str(error))
+        except Exception as error:
+            logger.exception("delivery %d failed", delivery.id)
+            return await self._lost(delivery, type(error).__name__)
+        return Sent(id=delivery.id, receipt=receipt)
+
+    async def _lost(self, delivery: Delivery, error: str) -> Outcome:
+        await self._mark(Unsure(id=delivery.id, error=error))
+        return await self._settled(delivery)
+
+    async def _settled(self, delivery: Delivery) -> Outcome:
+        """Find out what became of a send; unless it certainly did not arrive, a repeat is marked."""
+        marks = frozenset[Mark]()
+        try:
+            receipt = await self._adapter.settle_unsure(delivery)
+        except DeliveryUnsure as error:
+            receipt = None
+            marks = frozenset({Mark.REPEAT})
+            logger.warning("delivery %d may be repeated: %s", delivery.id, error)
+        except Exception:
+            receipt = None
+            marks = frozenset({Mark.REPEAT})
+            logger.exception("delivery %d may be repeated", delivery.id)
+        if receipt is not None:
+            return Sent(id=delivery.id, receipt=_with(receipt, delivery.marks))
+        if delivery.attempt >= MAX_UNSURE_ATTEMPTS:
+            logger.error("delivery %d is given up after %d sends", delivery.id, delivery.attempt)
+            return Dead(id=delivery.id, error=f"no answer to {delivery.attempt} sends")
+        return Later(
+            id=delivery.id,
+            at=self._after(_backoff(delivery.attempt)),
+            error="no answer",
+            park_chat=False,
+            marks=delivery.marks | marks,
+        )
+
+    async def _mark(self, outcome: Outcome) -> None:
+        await persist(lambda: self._store.mark_delivery(outcome), clock=self._clock)
+
+    def _after(self, seconds: float) -> datetime:
+        return self._clock.now() + timedelta(seconds=seconds)
+
+
+def _with(receipt: Receipt, marks: frozenset[Mark]) -> Receipt:
+    return Receipt(native_id=receipt.native_id, marks=receipt.marks | marks)
+
+
+def _backoff(attempt: int) -> float:
+    return min(FIRST_WAIT_SECONDS * 2.0 ** max(attempt - 1, 0), LONGEST_WAIT_SECONDS)

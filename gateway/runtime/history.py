@@ -1,0 +1,161 @@
+"""What a model is told of a conversation, as messages, and cutting it to a size. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, assert_never
+
+from gateway.domain.conversation import Role, StoredMessage
+from gateway.domain.ids import ChatType, Place
+from gateway.domain.message import Attachment, InboundMessage
+from gateway.domain.model import (
+    AssistantSaid,
+    FunctionAnswer,
+    ModelMessage,
+    UserSaid,
+)
+from gateway.domain.operations.turns import Claim
+from gateway.runtime.journal import Round
+from gateway.runtime.tokens import CHARACTERS_PER_TOKEN, message_tokens, tokens_in
+from gateway.runtime.toolbox import joined
+
+SUMMARY_HEADING: Final = "Summary of the conversation before this point:"
+SHORT_ANSWER_CHARACTERS: Final = 2_000
+"""What stays of an older tool answer when the turn outgrows the window."""
+
+_INPUT_SHARE: Final = 2
+_ANSWER_SHARE: Final = 4
+
+
+def earlier(stored: Sequence[StoredMessage], claim: Claim) -> tuple[StoredMessage, ...]:
+    """Return what was said before this turn: not its own inputs, and not what still waits."""
+    own = {item.message for item in claim.inputs if item.message is not None}
+    newest = max(own, default=None)
+    return tuple(
+        message
+        for message in stored
+        if message.id not in own
+        and not (newest is not None and message.role is Role.USER and message.id > newest)
+    )
+
+
+def said_before(message: StoredMessage, *, shared: bool) -> ModelMessage:
+    """Return a stored message as the model sees it."""
+    match message.role:
+        case Role.USER:
+            name = message.author.name or message.author.id
+            return UserSaid(text=_by(name, message.text, message.attachments, shared=shared))
+        case Role.ASSISTANT | Role.NOTE:
+            return AssistantSaid(text=_with_files(message.text, message.attachments))
+        case Role.SUMMARY:
+            return UserSaid(text=f"{SUMMARY_HEADING}\n{message.text}")
+        case _:
+            assert_never(message.role)
+
+
+def said_now(claim: Claim) -> tuple[UserSaid, ...]:
+    """Return the messages this turn answers."""
+    shared = is_shared(claim.place)
+    return tuple(
+        UserSaid(
+            text=_by(
+                event.sender.name or event.sender.id, event.text, event.attachments, shared=shared
+            )
+        )
+        for event in (item.event for item in claim.inputs)
+        if isinstance(event, InboundMessage)
+    )
+
+
+def said_by_rounds(rounds: Sequence[Round]) -> tuple[ModelMessage, ...]:
+    """Return the recorded replies of this turn, each with the answers to its calls."""
+    messages: list[ModelMessage] = []
+    for item in rounds:
+        calls = item.reply.reply.calls
+        messages.append(AssistantSaid(text=item.reply.reply.text, calls=calls))
+        messages += [
+            joined(call, [s for s in item.steps if s.call_id == call.id]) for call in calls
+        ]
+    return tuple(messages)
+
+
+def is_shared(place: Place) -> bool:
+    """True when several people may speak in one conversation, so that each must be named."""
+    return place.chat_type is not ChatType.DM and not place.participant
+
+
+def newest_within(messages: Sequence[ModelMessage], budget: int) -> tuple[ModelMessage, ...]:
+    """Return the newest messages that fit `budget` tokens, in order."""
+    kept: list[ModelMessage] = []
+    for message in reversed(messages):
+        budget -= message_tokens((message,))
+        if budget < 0:
+            break
+        kept.append(message)
+    return tuple(reversed(kept))
+
+
+def fitted(
+    before: Sequence[ModelMessage],
+    inputs: Sequence[UserSaid],
+    rounds: Sequence[ModelMessage],
+    *,
+    budget: int,
+) -> tuple[ModelMessage, ...]:
+    """Return one history of at most about `budget` tokens.
+
+    What this turn is about goes first: its inputs and its own rounds are kept whole or shortened,
+    and what was said before fills the rest with its newest part.
+    """
+    now = tuple(_shortened(said, budget // _INPUT_SHARE) for said in inputs)
+    left = max(budget - message_tokens(now), 0)
+    work = _fit_rounds(rounds, left)
+    left = max(left - message_tokens(work), 0)
+    return (*_fit_before(before, left), *now, *work)
+
+
+def _fit_before(before: Sequence[ModelMessage], budget: int) -> tuple[ModelMessage, ...]:
+    """Keep a leading summary as long as anything is kept."""
+    if message_tokens(before) <= budget:
+        return tuple(before)
+    first = before[0]
+    if not (isinstance(first, UserSaid) and first.text.startswith(SUMMARY_HEADING)):
+        return newest_within(before, budget)
+    rest = budget - message_tokens((first,))
+    return (first, *newest_within(before[1:], rest)) if rest >= 0 else ()
+
+
+def _fit_rounds(rounds: Sequence[ModelMessage], budget: int) -> tuple[ModelMessage, ...]:
+    work = [_short_answer(message, budget // _ANSWER_SHARE) for message in rounds]
+    excess = message_tokens(work) - budget
+    for i, message in enumerate(work):
+        if excess <= 0:
+            break
+        work[i] = _short_answer(message, SHORT_ANSWER_CHARACTERS // CHARACTERS_PER_TOKEN)
+        excess -= message_tokens((message,)) - message_tokens((work[i],))
+    return tuple(work)
+
+
+def _short_answer(message: ModelMessage, tokens: int) -> ModelMessage:
+    if isinstance(message, FunctionAnswer) and tokens_in(message.text) > tokens:
+        return replace(message, text=cut(message.text, tokens))
+    return message
+
+
+def _shortened(said: UserSaid, tokens: int) -> UserSaid:
+    return UserSaid(text=cut(said.text, tokens)) if tokens_in(said.text) > tokens else said
+
+
+def cut(text: str, tokens: int) -> str:
+    """Return the start of a text with a note of how much is missing."""
+    keep = max(tokens * CHARACTERS_PER_TOKEN, 0)
+    return f"{text[:keep]}\n[cut: {len(text) - keep} characters left out]"
+
+
+def _by(name: str, text: str, attachments: Sequence[Attachment], *, shared: bool) -> str:
+    said = _with_files(text, attachments)
+    return f"[{name}] {said}" if shared else said
+
+
+def _with_files(text: str, attachments: Sequence[Attachment]) -> str:
+    lines = [f"[attached {item.kind}: {item.name or item.media_type}]" for item in attachments]
+    return "\n".join((text, *lines) if text else lines)

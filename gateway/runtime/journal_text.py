@@ -1,0 +1,111 @@
+"""Replies and answers as the JSON text of their step rows, and back. Pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+from gateway.domain.canonical import CanonicalJson, canonical
+from gateway.domain.model import Finish, FunctionCall, ModelReply, Usage
+from gateway.domain.tools import CallState
+
+MAX_ANSWER_BYTES: Final = 1_000_000
+"""Of one tool's answer, as UTF-8; the rest is cut and the model is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedReply:
+    """A model's reply and how long it took."""
+
+    reply: ModelReply
+    ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one step gave; `name` is the alias that was called."""
+
+    state: CallState
+    text: str
+    name: str = ""
+
+
+def reply_to_json(timed: TimedReply) -> str:
+    """Return the text of a model step's result."""
+    reply = timed.reply
+    return canonical(
+        {
+            "text": reply.text,
+            "calls": [
+                {
+                    "id": call.id,
+                    "name": call.name,
+                    "arguments": call.arguments,
+                    "problem": call.problem,
+                }
+                for call in reply.calls
+            ],
+            "input_tokens": reply.usage.input_tokens,
+            "output_tokens": reply.usage.output_tokens,
+            "finish": reply.finish.value,
+            "model": reply.model,
+            "ms": timed.ms,
+        }
+    )
+
+
+def reply_from_json(text: str) -> TimedReply:
+    """Read what `reply_to_json` wrote."""
+    stored = _read(text)
+    calls = cast("list[Mapping[str, str]]", stored["calls"])
+    return TimedReply(
+        reply=ModelReply(
+            text=str(stored["text"]),
+            calls=tuple(
+                FunctionCall(
+                    id=call["id"],
+                    name=call["name"],
+                    arguments=CanonicalJson(call["arguments"]),
+                    problem=call["problem"],
+                )
+                for call in calls
+            ),
+            usage=Usage(
+                input_tokens=cast("int", stored["input_tokens"]),
+                output_tokens=cast("int", stored["output_tokens"]),
+            ),
+            finish=Finish(str(stored["finish"])),
+            model=str(stored["model"]),
+        ),
+        ms=cast("int", stored["ms"]),
+    )
+
+
+def answer_to_json(answer: Answer) -> str:
+    """Return the text of a tool step's result."""
+    return canonical(
+        {"name": answer.name, "state": answer.state.value, "text": capped(answer.text)}
+    )
+
+
+def answer_from_json(text: str) -> Answer:
+    """Read what `answer_to_json` wrote."""
+    stored = _read(text)
+    return Answer(
+        name=str(stored["name"]), state=CallState(str(stored["state"])), text=str(stored["text"])
+    )
+
+
+def _read(text: str) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", json.loads(text))
+
+
+def capped(text: str) -> str:
+    """Return the text, cut to `MAX_ANSWER_BYTES` with a note of how much is missing."""
+    if len(text) * 4 <= MAX_ANSWER_BYTES:
+        return text
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= MAX_ANSWER_BYTES:
+        return text
+    kept = data[:MAX_ANSWER_BYTES].decode("utf-8", "ignore")
+    return f"{kept}\n[cut: {len(data) - MAX_ANSWER_BYTES} of {len(data)} bytes left out]"

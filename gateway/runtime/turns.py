@@ -1,0 +1,178 @@
+"""Opens claimed turns with what they need, and stores how they end. Runs none of them itself."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gateway.domain.delivery import Part
+from gateway.domain.message import CommandGiven
+from gateway.domain.model import Finish, ModelReply, ModelRequest, Usage
+from gateway.domain.operations.turns import Claim, Committed, CommitTurn, Release
+from gateway.ports import Clock, Conversations, ModelProvider, Renderer, ToolHost, TurnStore
+from gateway.runtime.access import Access
+from gateway.runtime.approvals import ApprovalBroker
+from gateway.runtime.calls import StepWork
+from gateway.runtime.commands import find_command
+from gateway.runtime.config import GatewayConfig, ToolSearchConfig
+from gateway.runtime.context import Context
+from gateway.runtime.direct_call import DirectCall
+from gateway.runtime.journal import Journal
+from gateway.runtime.model_call import ModelCaller
+from gateway.runtime.narration import AgentLog
+from gateway.runtime.persist import persist
+from gateway.runtime.toolbox import Toolbox
+from gateway.runtime.turn import Ending, Turn
+from gateway.runtime.wakeups import Wakeups
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnConfig:
+    """How turns run; `first_wait` seconds the first turn gives the servers to be listed."""
+
+    gateway: GatewayConfig
+    tool_search: ToolSearchConfig
+    first_wait: float = 5.0
+
+
+class Turns:
+    """Everything a turn needs, held once for all of them."""
+
+    def __init__(
+        self,
+        *,
+        store: TurnStore,
+        conversations: Conversations,
+        provider: ModelProvider,
+        host: ToolHost,
+        broker: ApprovalBroker,
+        access: Access,
+        renderers: Mapping[str, Renderer],
+        wakeups: Wakeups,
+        clock: Clock,
+        log: AgentLog,
+        config: TurnConfig,
+    ) -> None:
+        self._store = store
+        self._conversations = conversations
+        self._provider = provider
+        self._host = host
+        self._broker = broker
+        self._access = access
+        self._renderers = renderers
+        self._wakeups = wakeups
+        self._clock = clock
+        self._log = log
+        self._config = config
+        self._servers_seen = False
+
+    def open(self, claim: Claim) -> Turn:
+        """Return the turn of a claim, ready to run."""
+        provider = self._provider_of(claim)
+        caller = ModelCaller(clock=self._clock, log=self._log)
+        toolbox = Toolbox(
+            host=self._host, config=self._config.tool_search, asks_person=provider.asks_person
+        )
+        journal = Journal(self._store, claim, clock=self._clock)
+        return Turn(
+            claim=claim,
+            journal=journal,
+            context=Context(
+                claim=claim,
+                conversations=self._conversations,
+                store=self._store,
+                caller=caller,
+                provider=provider,
+                toolbox=toolbox,
+                clock=self._clock,
+                configured_prompt=self._config.gateway.system_prompt,
+            ),
+            work=StepWork(
+                claim=claim,
+                toolbox=toolbox,
+                journal=journal,
+                broker=self._broker,
+                access=self._access,
+                clock=self._clock,
+                log=self._log,
+            ),
+            caller=caller,
+            provider=provider,
+            config=self._config.gateway,
+        )
+
+    async def wait_for_servers(self) -> None:
+        """Give the servers a bounded time to be listed, before the first turns only."""
+        if self._servers_seen:
+            return
+        await self._host.wait_ready(self._config.first_wait)
+        self._servers_seen = True
+
+    async def store_end(self, claim: Claim, ending: Ending) -> Committed:
+        """Store reply, deliveries and books of a turn together.
+
+        Raises:
+            Fenced: The conversation is no longer ours.
+        """
+        commit = CommitTurn(
+            conversation=claim.conversation,
+            turn=claim.turn,
+            fence=claim.fence,
+            end=ending.end,
+            reply=ending.reply,
+            parts=self._rendered(claim, ending.reply),
+            replied=ending.replied,
+            usage=ending.usage,
+            error=ending.error,
+        )
+        committed = await persist(lambda: self._store.commit_turn(commit), clock=self._clock)
+        self._wakeups.deliveries()
+        return committed
+
+    async def give_back(self, claim: Claim) -> None:
+        """Release a claim; the turn is taken up again by whoever claims it next."""
+        await self._store.release(Release(conversation=claim.conversation, fence=claim.fence))
+
+    def _rendered(self, claim: Claim, text: str) -> tuple[Part, ...]:
+        renderer = self._renderers.get(claim.place.platform)
+        if renderer is None:
+            logger.error("no renderer for %s: the reply is stored, not sent", claim.place.platform)
+            return ()
+        return renderer.text(text)
+
+    def _provider_of(self, claim: Claim) -> ModelProvider:
+        event = claim.inputs[0].event if claim.inputs else None
+        if not isinstance(event, CommandGiven):
+            return self._provider
+        command = find_command(event.name)
+        if command is None or not self._access.may_command(
+            event.sender, command.name, place=event.place
+        ):
+            return Saying(text=f"You may not use /{event.name} here.")
+        return DirectCall(argument=event.argument)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saying:
+    """Implements `ModelProvider` with one fixed sentence."""
+
+    text: str
+
+    @property
+    def name(self) -> str:
+        return "gateway"
+
+    @property
+    def context_window(self) -> int | None:
+        return None
+
+    @property
+    def asks_person(self) -> bool:
+        return True
+
+    async def complete(
+        self, request: ModelRequest, *, on_text: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        """Say the sentence."""
+        return ModelReply(text=self.text, calls=(), usage=Usage(), finish=Finish.STOP)

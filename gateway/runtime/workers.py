@@ -1,0 +1,190 @@
+"""Claims conversations and runs their turns: many at a time, one in a conversation, in order."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.domain.errors import Fenced, GatewayError
+from gateway.domain.ids import Actor, Place
+from gateway.domain.operations.turns import Claim
+from gateway.ports import Clock, TurnStore
+from gateway.runtime.persist import persist
+from gateway.runtime.turn import Ending, Turn
+from gateway.runtime.turns import Turns
+from gateway.runtime.wakeups import Wakeups
+from gateway.telemetry.context import bind
+
+logger = logging.getLogger(__name__)
+
+MAX_TURNS: Final = 64
+GRACE_SECONDS: Final = 8.0
+"""What running turns get at shutdown; with storing and delivering it stays within 10 s."""
+RETRY_SECONDS: Final = 5.0
+"""Before a turn that could not even be ended is taken up again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    """What an attempt gave; `broke` names the unexpected error that ended it."""
+
+    ending: Ending | None
+    broke: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Running:
+    turn: Turn
+    task: asyncio.Task[_Outcome]
+    stopped_by: Actor | None = None
+
+
+class Workers:
+    """The turn lane of one process."""
+
+    def __init__(
+        self,
+        *,
+        store: TurnStore,
+        turns: Turns,
+        wakeups: Wakeups,
+        clock: Clock,
+        worker: str,
+        max_turns: int = MAX_TURNS,
+        grace: float = GRACE_SECONDS,
+    ) -> None:
+        self._store = store
+        self._turns = turns
+        self._wakeups = wakeups
+        self._clock = clock
+        self._worker = worker
+        self._grace = grace
+        self._slots = asyncio.Semaphore(max_turns)
+        self._running: dict[str, _Running] = {}
+        self._leaving = asyncio.Event()
+
+    def stop(self, place: Place, *, by: Actor) -> bool:
+        """End the running turn of a conversation; False when none runs, or it is just ending."""
+        running = self._running.get(place.session_key)
+        if running is None or running.task.done() or running.stopped_by is not None:
+            return False
+        logger.info("turn %d stopped by %s", running.turn.claim.turn, by)
+        running.stopped_by = by
+        running.task.cancel()
+        return True
+
+    def is_busy(self, place: Place) -> bool:
+        """Say whether a turn of the conversation runs in this process."""
+        return place.session_key in self._running
+
+    def shut_down(self) -> None:
+        """Claim nothing more, and let `run` return after the running turns ended or were parked."""
+        self._leaving.set()
+        self._wakeups.turns()
+
+    async def run(self) -> None:
+        """Work until `shut_down`, or until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._claim_turns(tasks), name="turns:claim")
+            await self._leaving.wait()
+            await self._park()
+
+    async def _claim_turns(self, tasks: asyncio.TaskGroup) -> None:
+        while not self._leaving.is_set():
+            await self._slots.acquire()
+            claim = None if self._leaving.is_set() else await self._claim()
+            if claim is None:
+                self._slots.release()
+                await self._wait_for_work()
+                continue
+            with bind(conversation=claim.place.session_key, turn=claim.turn):
+                tasks.create_task(self._work(tasks, claim), name=f"turn:{claim.turn}:worker")
+
+    async def _claim(self) -> Claim | None:
+        return await persist(lambda: self._store.claim_turn(worker=self._worker), clock=self._clock)
+
+    async def _wait_for_work(self) -> None:
+        if not self._leaving.is_set():
+            await self._wakeups.wait_turns()
+
+    async def _work(self, tasks: asyncio.TaskGroup, claim: Claim) -> None:
+        running: _Running | None = None
+        try:
+            turn = self._turns.open(claim)
+            task = tasks.create_task(self._attempt(turn), name=f"turn:{claim.turn}")
+            running = self._running[claim.place.session_key] = _Running(turn=turn, task=task)
+            if self._leaving.is_set():
+                task.cancel()
+            await asyncio.wait({task})
+            ending = await self._ending_of(running)
+            # From here on it cannot be stopped any more: what is stored is what was decided.
+            self._forget(running)
+            await self._finish(claim, ending)
+        except asyncio.CancelledError:
+            if running is not None:
+                running.task.cancel()
+            await self._give_back(claim)
+            raise
+        except Fenced as error:
+            logger.info("turn given up: %s", error)
+        except Exception:
+            logger.exception("turn could not be ended; it is taken up again")
+            await self._clock.sleep(RETRY_SECONDS)
+            await self._give_back(claim)
+        finally:
+            self._forget(running)
+            self._slots.release()
+            self._wakeups.turns()
+
+    async def _attempt(self, turn: Turn) -> _Outcome:
+        try:
+            await self._turns.wait_for_servers()
+            return _Outcome(ending=await turn.run())
+        except Fenced as error:
+            logger.info("turn given up: %s", error)
+            return _Outcome(ending=None)
+        except Exception as error:
+            logger.exception("turn failed")
+            return _Outcome(ending=None, broke=type(error).__name__)
+
+    async def _ending_of(self, running: _Running) -> Ending | None:
+        """Return what to store; None when the turn is parked or belongs to somebody else."""
+        turn = running.turn
+        if running.task.cancelled():
+            if running.stopped_by is not None:
+                return await turn.stopped()
+            await self._turns.give_back(turn.claim)
+            return None
+        outcome = running.task.result()
+        return await turn.broken(error=outcome.broke) if outcome.broke else outcome.ending
+
+    def _forget(self, running: _Running | None) -> None:
+        if running is None:
+            return
+        key = running.turn.claim.place.session_key
+        # The conversation may have been claimed anew since.
+        if self._running.get(key) is running:
+            del self._running[key]
+
+    async def _finish(self, claim: Claim, ending: Ending | None) -> None:
+        if ending is None:
+            return
+        committed = await self._turns.store_end(claim, ending)
+        logger.info("turn ended: %s, more waiting: %s", ending.end, committed.more)
+
+    async def _give_back(self, claim: Claim) -> None:
+        try:
+            await self._turns.give_back(claim)
+        except GatewayError as error:
+            logger.warning("claim not released, the next start frees it: %s", error)
+
+    async def _park(self) -> None:
+        """Give running turns their grace, but none that waits on a person, then park the rest."""
+        for running in self._running.values():
+            if running.turn.is_waiting:
+                running.task.cancel()
+        tasks = {running.task for running in self._running.values()}
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._grace)
+        for task in tasks:
+            task.cancel()
