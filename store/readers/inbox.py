@@ -1,0 +1,57 @@
+"""What was accepted and is not worked off."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from gateway.domain.conversation import Activity
+from gateway.domain.ids import ConversationId, InboundId, MessageId, Place, SessionId
+from gateway.domain.operations.inbound import StoredInbound
+from store.codec import RowLike, event_from_json, storable
+from store.readers.database import Database
+from store.readers.decoding import decode_each, decode_one
+from store.sql.reads import inbox as sql
+
+MAX_CONTROLS: Final = 500
+"""Control events read at once; the rest follows when these are worked off."""
+
+
+class InboxReader:
+    """Implements `gateway.ports.Inbox`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def controls(self) -> Sequence[StoredInbound]:
+        """Return control events that are not worked off, oldest first."""
+        rows = await self._database.all(sql.CONTROLS, limit=MAX_CONTROLS)
+        return decode_each(rows, inbound_from_row, what="inbound")
+
+    async def find(self, inbound: InboundId) -> StoredInbound | None:
+        """Return an accepted event; None also once retention blanked it."""
+        row = await self._database.first(sql.INBOUND, inbound=inbound)
+        return None if row is None else decode_one(row, inbound_from_row, what="inbound")
+
+    async def waiting(self, place: Place) -> int:
+        """Return how many inputs of the turn lane wait in a conversation."""
+        row = await self._database.first(sql.WAITING, session_key=storable(place.session_key))
+        return 0 if row is None else row["waiting"]
+
+    async def activity(self, place: Place) -> Activity:
+        """Return whether a conversation works, waits for an answer, or has nothing left to do."""
+        row = await self._database.first(sql.ACTIVITY, session_key=storable(place.session_key))
+        return Activity.SETTLED if row is None else Activity(row["activity"])
+
+
+def inbound_from_row(row: RowLike) -> StoredInbound:
+    """Read a row of `sql.INBOUND`.
+
+    Raises:
+        ValueError, KeyError, TypeError: The payload is damaged or was blanked.
+    """
+    return StoredInbound(
+        id=InboundId(row["id"]),
+        conversation=ConversationId(row["conversation_id"]),
+        session=SessionId(row["session_id"]),
+        message=None if row["message_id"] is None else MessageId(row["message_id"]),
+        event=event_from_json(row["kind"], row["payload"]),
+    )

@@ -1,0 +1,38 @@
+"""What was accepted and is not worked off."""
+
+from typing import Final
+
+from store.sql.columns import CONVERSATION_OF_KEY, SHOWN_CARD
+from store.sql.lines import lines
+
+_INBOUND: Final = lines(
+    "SELECT i.id, i.conversation_id, i.kind, i.payload, i.message_id,",
+    "  coalesce(m.session_id, c.current_session_id) AS session_id",
+    "FROM inbound i CROSS JOIN conversation c ON c.id = i.conversation_id",
+    "  LEFT JOIN message m ON m.id = i.message_id",
+)
+CONTROLS: Final = _INBOUND + (
+    "\nWHERE i.lane = 'control' AND i.state = 'new' ORDER BY i.id LIMIT :limit"
+)
+INBOUND: Final = _INBOUND + "\nWHERE i.id = :inbound"
+WAITING: Final = lines(
+    "SELECT count(*) AS waiting FROM inbound",
+    f"WHERE conversation_id = {CONVERSATION_OF_KEY} AND lane = 'turn' AND state = 'new'",
+)
+# An edit of what was never sent is not going to be shown.
+ACTIVITY: Final = lines(
+    "SELECT CASE",
+    "  WHEN EXISTS (SELECT 1 FROM inbound i WHERE i.conversation_id = c.id AND i.lane = 'control'",
+    "      AND i.state = 'new')",
+    "    OR EXISTS (SELECT 1 FROM delivery d LEFT JOIN delivery t ON t.id = d.edits_id",
+    "      WHERE d.conversation_id = c.id AND d.state IN ('ready','sending','uncertain')",
+    "        AND coalesce(t.state, '') <> 'dead') THEN 'busy'",
+    "  WHEN EXISTS (SELECT 1 FROM question q WHERE q.shown_in = c.id AND q.state = 'pending'",
+    f"      AND {SHOWN_CARD} IS NOT NULL) THEN 'asking'",
+    "  WHEN EXISTS (SELECT 1 FROM inbound i WHERE i.conversation_id = c.id AND i.lane = 'turn'",
+    "      AND i.state = 'new')",
+    "    OR EXISTS (SELECT 1 FROM turn t WHERE t.conversation_id = c.id",
+    "      AND t.state IN ('running','waiting')) THEN 'busy'",
+    "  ELSE 'settled' END AS activity",
+    f"FROM conversation c WHERE c.id = {CONVERSATION_OF_KEY}",
+)
