@@ -1,0 +1,214 @@
+"""What a press or a typed answer does to a question: decides it, moves its form, or is refused."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.domain.form import Form, FormState
+from gateway.domain.ids import Actor, InboundId, Place
+from gateway.domain.message import ButtonPressed, FormSubmitted
+from gateway.domain.operations.questions import AnswerField, RefuseAttempt, Ruling, Stale, Why
+from gateway.domain.question import Action, Button, Question, QuestionKind, QuestionState, Surface
+from gateway.ports import Clock, Questions, QuestionStore, Renderer
+from gateway.runtime.cards import no_answer
+from gateway.runtime.config import ApprovalsConfig
+from gateway.runtime.decisions import Decisions, late, refusal, sentence
+from gateway.runtime.drawing import draw
+from gateway.runtime.forms import moves
+from gateway.runtime.forms.moves import NO_STATE, Finish, Move, NoMove, read_argument
+from gateway.runtime.wakeups import Wakeups
+
+UNKNOWN: Final = "That button is not known any more."
+ELSEWHERE: Final = "That button belongs to another chat."
+OLDER: Final = "That card is older; please use the newest one of this question."
+_ENDING: Final = frozenset({Action.DECLINE, Action.CANCEL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What the person is told, "" for nothing; `ruling` when somebody tried to decide."""
+
+    text: str
+    ruling: Ruling | None = None
+
+
+class Presses:
+    """Judges one press at a time; the row settles who was first."""
+
+    def __init__(
+        self,
+        store: QuestionStore,
+        questions: Questions,
+        renderers: Mapping[str, Renderer],
+        decisions: Decisions,
+        wakeups: Wakeups,
+        clock: Clock,
+        config: ApprovalsConfig,
+    ) -> None:
+        self._store = store
+        self._questions = questions
+        self._renderers = renderers
+        self._decisions = decisions
+        self._wakeups = wakeups
+        self._clock = clock
+        self._config = config
+
+    async def press(self, event: ButtonPressed, *, inbound: InboundId) -> Answered:
+        """Do what a button means for whoever pressed it."""
+        found = await self._questions.by_token(event.token)
+        if found is None:
+            return Answered(text=UNKNOWN)
+        question, button = found
+        refused = await self._refused(question, button.action, event.sender, event.place, inbound)
+        if refused is not None:
+            return refused
+        if question.form is None or button.action in _ENDING:
+            return await self._decide(question, button, event.sender, inbound)
+        closed = self._closed(question, button.action, event.sender)
+        if closed is not None:
+            return closed
+        return await self._form_press(question, question.form, button, event.sender, inbound)
+
+    async def submit(self, event: FormSubmitted, *, inbound: InboundId) -> Answered:
+        """Take typed answers to a form, field by field as far as they were given."""
+        found = await self._questions.by_token(event.token)
+        if found is None:
+            return Answered(text=UNKNOWN)
+        question, button = found
+        refused = await self._refused(question, Action.ANSWER, event.sender, event.place, inbound)
+        if refused is not None:
+            return refused
+        closed = self._closed(question, Action.ANSWER, event.sender)
+        if closed is not None:
+            return closed
+        state = await self._questions.form_state(question.id)
+        if question.form is None or state is None or button.action is not Action.ANSWER:
+            return Answered(text=UNKNOWN)
+        return await self._take(question, question.form, state, button, event)
+
+    async def _take(
+        self, question: Question, form: Form, state: FormState, button: Button, event: FormSubmitted
+    ) -> Answered:
+        argument: Mapping[str, object] = read_argument(button.argument)
+        for _ in form.fields:
+            if state.field not in event.values:
+                return Answered(text=OLDER)
+            outcome = moves.typed(form, state, argument, event.values[state.field])
+            if not isinstance(outcome, Move):
+                return Answered(text=outcome.reason if isinstance(outcome, NoMove) else "")
+            moved = await self._move(question, state, outcome, button.token, event.sender)
+            if isinstance(moved, Stale):
+                return Answered(text=OLDER)
+            if outcome.keep or moved.field not in event.values:
+                break
+            state, argument = moved, {"field": moved.field, "rev": moved.rev}
+        return Answered(text="")
+
+    async def _form_press(
+        self, question: Question, form: Form, button: Button, actor: Actor, inbound: InboundId
+    ) -> Answered:
+        state = await self._questions.form_state(question.id) or NO_STATE
+        outcome = moves.press(form, state, button, pick=question.kind is QuestionKind.CHOICE)
+        match outcome:
+            case NoMove():
+                return Answered(text=outcome.reason)
+            case Finish():
+                return await self._decide(question, button, actor, inbound, content=outcome.content)
+            case Move():
+                moved = await self._move(question, state, outcome, button.token, actor, inbound)
+                return Answered(text=OLDER if isinstance(moved, Stale) else "")
+
+    async def _move(
+        self,
+        question: Question,
+        state: FormState,
+        move: Move,
+        token: str,
+        actor: Actor,
+        inbound: InboundId | None = None,
+    ) -> FormState | Stale:
+        drawn = draw(
+            question,
+            move.prompt,
+            renderer=self._renderers[question.shown_in.platform],
+            now=self._clock.now(),
+            config=self._config,
+        )
+        moved = await self._store.answer_field(
+            AnswerField(
+                question=question.id,
+                rev=state.rev,
+                field=move.field,
+                next=move.next,
+                card=drawn.card,
+                buttons=drawn.buttons,
+                value=move.value,
+                skip=move.skip,
+                keep=move.keep,
+                token=token,
+                actor=actor,
+                inbound=inbound,
+            )
+        )
+        self._wakeups.deliveries()
+        return moved
+
+    async def _decide(
+        self,
+        question: Question,
+        button: Button,
+        actor: Actor,
+        inbound: InboundId,
+        *,
+        content: Mapping[str, object] | None = None,
+    ) -> Answered:
+        ruling = await self._decisions.decide(
+            question,
+            actor=actor,
+            surface=Surface.BUTTON,
+            action=button.action,
+            content=content,
+            token=button.token,
+            inbound=inbound,
+        )
+        text = sentence(ruling, question, actor=actor, action=button.action)
+        return Answered(text=text, ruling=ruling)
+
+    async def _refused(
+        self, question: Question, action: Action, actor: Actor, place: Place, inbound: InboundId
+    ) -> Answered | None:
+        if not _same_chat(place, question.shown_in):
+            await self._store.refuse(
+                RefuseAttempt(
+                    question=question.id,
+                    actor=actor,
+                    surface=Surface.BUTTON,
+                    action=action,
+                    why=Why.NOT_ALLOWED,
+                    inbound=inbound,
+                )
+            )
+            return Answered(text=ELSEWHERE)
+        if self._decisions.may(question, actor=actor, action=action):
+            return None
+        refused = await self._decisions.refuse(
+            question, actor=actor, surface=Surface.BUTTON, action=action, inbound=inbound
+        )
+        return Answered(text=refusal(refused, question, actor=actor, action=action))
+
+    def _closed(self, question: Question, action: Action, actor: Actor) -> Answered | None:
+        if question.state is not QuestionState.PENDING:
+            return Answered(text=late(question, actor=actor, action=action))
+        if question.expires_at <= self._clock.now():
+            return Answered(text=f"Too late: it was {no_answer(question)}.")
+        return None
+
+
+def _same_chat(one: Place, other: Place) -> bool:
+    """Whether two places show the same messages; people of one group share its cards."""
+    return (one.platform, one.account, one.chat, one.thread) == (
+        other.platform,
+        other.account,
+        other.chat,
+        other.thread,
+    )
