@@ -141,8 +141,8 @@ async def _home(read: Read, home: RowLike) -> Channel:
 
 
 def fold_name(name: str) -> str:
-    """Return a name as the directory compares it: casefolded, one leading `#` or `@` removed."""
-    return (name[1:] if name[:1] in ("#", "@") else name).casefold()
+    """Return a name as the directory compares it: casefolded, leading `#` and `@` removed."""
+    return name.lstrip("#@").casefold()
 
 
 def _only(found: Sequence[Channel]) -> Channel | Ambiguous | None:
