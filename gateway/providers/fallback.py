@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 
-from gateway.domain.errors import ContextTooLong, ModelError
+from gateway.domain.errors import ContextTooLong, ModelError, ModelUnavailable
 from gateway.domain.model import ModelReply, ModelRequest
 from gateway.ports import ModelProvider
 
@@ -16,8 +16,9 @@ async def first_answer(
     *,
     on_text: Callable[[str], None] | None = None,
 ) -> ModelReply:
-    """Return the first reply; `models` has at least one, in order of preference.
+    """Return the first reply that says something; `models` has at least one, the preferred first.
 
+    When one only gave an empty answer and none after it did better, that answer is returned.
     A request that is too long for one model goes on only to those with a larger window. Once a
     part of an answer was shown, the next model answers without showing its text as it grows: what
     was shown cannot be taken back, and only the whole reply is the answer.
@@ -36,6 +37,7 @@ async def first_answer(
             on_text(text)
 
     failures: list[ModelError] = []
+    empty: ModelReply | None = None
     window: int | None = None
     for model in models:
         if not _may_fit(model, larger_than=window):
@@ -44,11 +46,18 @@ async def first_answer(
             logger.warning("%s; asking %s instead", failures[-1], model.name)
         listener = show if on_text is not None and not shown else None
         try:
-            return await model.complete(request, on_text=listener)
+            reply = await model.complete(request, on_text=listener)
         except ModelError as error:
             failures.append(error)
             if isinstance(error, ContextTooLong):
                 window = max(window or 0, model.context_window or 0)
+            continue
+        if reply.calls or reply.text.strip():
+            return reply
+        failures.append(ModelUnavailable(model.name, "its answer was empty"))
+        empty = empty or reply
+    if empty is not None:
+        return empty
     raise _most_useful(failures)
 
 

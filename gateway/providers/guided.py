@@ -7,6 +7,7 @@ functions of the turn do (`tool_search`, `ask_choice`, `ask_arguments`, `tool_ca
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
@@ -40,10 +41,8 @@ _CALL: Final = "tool_call"
 
 _NOTHING_RUN: Final = "Nothing was run."
 _NO_WORDS: Final = "Say in words what you want to do, and I look for a tool that does it."
-_NO_TOOLS: Final = (
-    "No tools are connected yet. `hermes mcp add` connects a server, `/mcp` shows what is set up; "
-    "with a `model` in the configuration I can also just talk."
-)
+_SPEAKER: Final = re.compile(r"\A\[[^\]\n]{1,100}\] ")
+"""In shared conversations a text starts with who wrote it; that is not part of the wish."""
 
 Json: TypeAlias = Mapping[str, object]
 
@@ -68,8 +67,7 @@ class Guided:
     ) -> ModelReply:
         """Return the next step of the turn; it costs no tokens and never fails."""
         turn = _current_turn(request.history)
-        offered = {function.name for function in request.functions}
-        step = _next_step(turn, can_search=_SEARCH in offered)
+        step = _next_step(turn)
         if isinstance(step, str):
             text = "\n\n".join([*turn.said, step])
             if on_text is not None:
@@ -129,9 +127,9 @@ def _current_turn(history: Sequence[ModelMessage]) -> _Turn:
     return _Turn(asked=tuple(asked), last=last, answers=answers, said=tuple(said))
 
 
-def _next_step(turn: _Turn, *, can_search: bool) -> _Step:
+def _next_step(turn: _Turn) -> _Step:
     if not turn.last:
-        return _search(turn.asked) if can_search else _NO_TOOLS
+        return _search(turn.asked)
     call = turn.last[0]
     answer = turn.answers.get(call.id)
     if answer is None:
@@ -161,11 +159,24 @@ def _after(call: FunctionCall, answer: FunctionAnswer) -> _Step:
 
 
 def _search(asked: Sequence[str], *, before: str = "") -> _Step:
-    query = shorten("\n".join(text.strip() for text in asked).strip(), MAX_QUERY)
+    query = _query(asked)
     if not query:
         return before or _NO_WORDS
     arguments = {"queries": [query], "limit": MAX_CHOICES}
     return _Do(function=_SEARCH, arguments=arguments, text=before)
+
+
+def _query(asked: Sequence[str]) -> str:
+    """Join what was written, the newest first to be kept when it is too much."""
+    kept: list[str] = []
+    left = MAX_QUERY
+    for text in reversed(asked):
+        wish = _SPEAKER.sub("", text).strip()
+        if kept and len(wish) > left:
+            break
+        kept.append(shorten(wish, MAX_QUERY))
+        left -= len(wish)
+    return "\n".join(reversed(kept)).strip()
 
 
 def _choose(found: Json, call: FunctionCall) -> _Step:
@@ -192,8 +203,8 @@ def _run(filled: Json, call: FunctionCall) -> _Step:
 def _nothing_found(call: FunctionCall, found: Json) -> str:
     query = "".join(_texts(_argument(call, "queries")))
     text = (
-        f"I found no tool for “{shorten(query, 80)}”. `/tools` lists what there is and `/mcp` "
-        "shows which servers are connected; other words may find more."
+        f"I found no tool for “{shorten(query, 80)}”. `/tools` lists what there is, `/mcp` shows "
+        "which servers are connected, and `hermes mcp add` connects another one."
     )
     if waiting := _texts(found.get("connecting")):
         text += f" Still connecting: {', '.join(waiting)}; try again in a moment."

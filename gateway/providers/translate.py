@@ -61,10 +61,10 @@ def to_parameters(request: ModelRequest) -> ModelRequestParameters:
 
 
 def to_reply(response: library.ModelResponse, *, model: str) -> ModelReply:
-    """Return what the model answered.
+    """Return what the model answered; an empty answer is one too.
 
     Raises:
-        ModelUnavailable: The answer broke off or is empty.
+        ModelUnavailable: The answer broke off.
         ModelRejected: It was filtered, or cut before it said anything.
     """
     if response.state != "complete" or response.finish_reason == "error":
@@ -77,10 +77,8 @@ def to_reply(response: library.ModelResponse, *, model: str) -> ModelReply:
             raise ModelRejected(model, "its content filter stopped the answer")
         calls = ()
     cut = response.finish_reason == "length"
-    if not text.strip() and not calls:
-        if cut:
-            raise ModelRejected(model, "max_tokens was used up before it said anything")
-        raise ModelUnavailable(model, "its answer was empty")
+    if cut and not text.strip() and not calls:
+        raise ModelRejected(model, "max_tokens was used up before it said anything")
     usage = Usage(
         input_tokens=response.usage.input_tokens, output_tokens=response.usage.output_tokens
     )
