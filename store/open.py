@@ -1,0 +1,58 @@
+"""Opens the store of a home: its writer, its read ports, its health. Creates or migrates the file."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from gateway.ports import Clock, Readers, Store, StoreHealth
+from store.sqlite import SqliteStore
+from store.writer import DEFAULT_PACE, Pace, Writer
+
+
+class OpenStore:
+    """A store in use: `store` writes, `readers` read what is committed."""
+
+    def __init__(self, *, store: Store, readers: Readers, writer: Writer) -> None:
+        self.store = store
+        self.readers = readers
+        self._writer = writer
+
+    def health(self) -> StoreHealth:
+        """Say how writing goes at the moment."""
+        return self._writer.health
+
+
+@asynccontextmanager
+async def open_store(
+    path: Path,
+    *,
+    clock: Clock,
+    on_commit: Callable[[], None] | None = None,
+    pace: Pace = DEFAULT_PACE,
+) -> AsyncGenerator[OpenStore]:
+    """Open the database at `path` until the block ends; the caller holds the home.
+
+    `on_commit` is called in the event loop after each commit that wrote an event.
+
+    Raises:
+        ForeignDatabase: The file belongs to another application.
+        SchemaTooNew: A newer version of this program wrote it.
+        StoreBroken: It is read-only, damaged or unreadable.
+        StoreBusy: Another program kept it locked.
+    """
+    hints: list[Callable[[], None]] = [] if on_commit is None else [on_commit]
+
+    def tell() -> None:
+        for hint in hints:
+            hint()
+
+    writer = Writer(path, clock=clock, pace=pace, on_event=tell)
+    await writer.start()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(writer.close)
+        # Loads SQLAlchemy's asynchronous part, which a mere import of the package must not.
+        from store.readers import open_readers
+
+        readers = await stack.enter_async_context(open_readers(path, clock=clock))
+        hints.append(readers.notify)
+        yield OpenStore(store=SqliteStore(writer), readers=readers.ports, writer=writer)
