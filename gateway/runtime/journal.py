@@ -146,15 +146,6 @@ class Journal:
         await self._record(done=(_done(step.n, answer),))
         self._replace(_closed(step, answer))
 
-    async def close(self, *, why: str) -> None:
-        """End every open step: what was out is unknown, what was planned did not run."""
-        closing = [(step, _ended_early(step, why)) for step in self.open_steps()]
-        if not closing:
-            return
-        await self._record(done=tuple(_done(step.n, answer) for step, answer in closing))
-        for step, answer in closing:
-            self._replace(_closed(step, answer))
-
     async def _record(
         self,
         *,
@@ -229,13 +220,6 @@ INTERRUPTED: Final = Answer(
         "it may have run. It was not repeated. Check before you call it again."
     ),
 )
-
-
-def _ended_early(step: Step, why: str) -> Answer:
-    if step.state is StepState.SENT:
-        text = f"{why} The call was under way, and its outcome is unknown: it may have run."
-        return Answer(state=CallState.UNKNOWN, text=text)
-    return Answer(state=CallState.REFUSED, text=f"{why} The call was not made.")
 
 
 def _step_of(n: int, plan: Plan) -> Step:

@@ -99,13 +99,13 @@ class Turn:
             return await self.broken(error.public_message, error=str(error))
 
     async def stopped(self) -> Ending:
-        """Close what is open because a person ended the turn."""
-        await self._close("A person stopped this turn.", card="stopped")
+        """Withdraw what is asked because a person ended the turn."""
+        await self._withdraw("stopped")
         return self._ending(TurnEnd.CANCELLED, STOPPED, error="stopped")
 
     async def broken(self, reply: str = BROKE, *, error: str) -> Ending:
-        """Close what is open because the turn cannot go on; `reply` says so to the person."""
-        await self._close("The turn ended early.", card="its turn ended early")
+        """Withdraw what is asked because the turn cannot go on; `reply` says so to the person."""
+        await self._withdraw("its turn ended early")
         return self._ending(TurnEnd.FAILED, reply, error=error)
 
     async def _rounds(self) -> Ending:
@@ -163,9 +163,9 @@ class Turn:
             replied=(self._journal.final(timed),),
         )
 
-    async def _close(self, why: str, *, card: str) -> None:
-        await self._work.broker.withdraw_turn(self._claim.turn, card)
-        await self._journal.close(why=why)
+    async def _withdraw(self, why: str) -> None:
+        # Open steps are closed by the store, together with the turn.
+        await self._work.broker.withdraw_turn(self._claim.turn, why)
 
     def _ending(
         self,

@@ -1,0 +1,239 @@
+"""The core of one process, put together from its ports, with one life: recover, work, drain, end."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from gateway.ports import (
+    Adapter,
+    Clock,
+    ModelProvider,
+    PressAnswering,
+    Readers,
+    Renderer,
+    Store,
+    ToolHost,
+)
+from gateway.runtime.access import Access
+from gateway.runtime.approval_replies import ApprovalReplies
+from gateway.runtime.approvals import ApprovalBroker
+from gateway.runtime.command_replies import CommandReplies
+from gateway.runtime.config import ApprovalsConfig, GatewayConfig, ToolSearchConfig
+from gateway.runtime.control import ControlWorker
+from gateway.runtime.decisions import Decisions
+from gateway.runtime.delivery import Budget, DeliveryLoop
+from gateway.runtime.expiry import Expiry
+from gateway.runtime.intake import Intake
+from gateway.runtime.narration import AgentLog
+from gateway.runtime.persist import persist
+from gateway.runtime.presses import Presses
+from gateway.runtime.supervision import keep_running
+from gateway.runtime.turns import TurnConfig, Turns
+from gateway.runtime.wakeups import Wakeups
+from gateway.runtime.workers import Workers
+from gateway.telemetry import agent_log
+
+logger = logging.getLogger(__name__)
+
+DRAIN_SECONDS: Final = 10.0
+"""From the request to end until the runtime is gone; what is not finished then is parked."""
+
+ORPHANED: Final = "the gateway was restarted"
+
+Account = tuple[str, str]
+"""Platform and account."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeConfig:
+    """The sections the runtime reads; `first_turn_wait` seconds the servers get before a turn."""
+
+    gateway: GatewayConfig = field(default_factory=GatewayConfig)
+    approvals: ApprovalsConfig = field(default_factory=ApprovalsConfig)
+    tool_search: ToolSearchConfig = field(default_factory=ToolSearchConfig)
+    first_turn_wait: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edges:
+    """What the runtime talks to; `answering` are adapters that answer a press themselves."""
+
+    provider: ModelProvider
+    host: ToolHost
+    adapters: Sequence[Adapter]
+    renderers: Mapping[str, Renderer]
+    budgets: Mapping[Account, Budget] = field(default_factory=dict[Account, Budget])
+    answering: Mapping[Account, PressAnswering] = field(
+        default_factory=dict[Account, PressAnswering]
+    )
+
+
+class Runtime:
+    """Intake, turns, questions and deliveries of one home.
+
+    `intake` is where other ways in (control socket, dashboard) put what people say; `decisions`
+    is where they decide. `ready` is set once intake works.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        readers: Readers,
+        edges: Edges,
+        access: Access,
+        clock: Clock,
+        config: RuntimeConfig,
+        worker: str = "gateway",
+        log: AgentLog = agent_log,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._worker = worker
+        self._adapters = edges.adapters
+        self.wakeups = Wakeups()
+        self.ready = asyncio.Event()
+        self._leaving = asyncio.Event()
+        questions, renderers = readers.questions, edges.renderers
+        self.decisions = Decisions(
+            store, questions, renderers, access, self.wakeups, clock, config.approvals
+        )
+        self.broker = ApprovalBroker(
+            store,
+            questions,
+            readers.rules,
+            renderers,
+            access,
+            self.wakeups,
+            clock,
+            config.approvals,
+        )
+        self.workers = Workers(
+            store=store,
+            turns=Turns(
+                store=store,
+                conversations=readers.conversations,
+                provider=edges.provider,
+                host=edges.host,
+                broker=self.broker,
+                access=access,
+                renderers=renderers,
+                wakeups=self.wakeups,
+                clock=clock,
+                log=log,
+                config=TurnConfig(
+                    gateway=config.gateway,
+                    tool_search=config.tool_search,
+                    first_wait=config.first_turn_wait,
+                ),
+            ),
+            wakeups=self.wakeups,
+            clock=clock,
+            worker=worker,
+        )
+        self._control = ControlWorker(
+            store,
+            readers.inbox,
+            renderers,
+            Presses(
+                store,
+                questions,
+                renderers,
+                self.decisions,
+                self.wakeups,
+                clock,
+                config.approvals,
+            ),
+            CommandReplies(
+                readers,
+                edges.host,
+                access,
+                ApprovalReplies(questions, self.decisions, clock),
+                self.workers.stop,
+                clock,
+            ),
+            self.wakeups,
+            clock,
+            answering=edges.answering,
+        )
+        self._expiry = Expiry(questions, self.decisions, clock)
+        self.intake = Intake(store, access, self.wakeups)
+        self._loops = [
+            DeliveryLoop(
+                adapter=adapter,
+                store=store,
+                deliveries=readers.deliveries,
+                wakeups=self.wakeups,
+                clock=clock,
+                worker=worker,
+                budget=edges.budgets.get((adapter.platform, adapter.account)),
+            )
+            for adapter in edges.adapters
+        ]
+
+    def stop(self) -> None:
+        """Ask `run` to drain and return."""
+        self._leaving.set()
+
+    async def run(self) -> None:
+        """Recover, then work until `stop`, or until every adapter's platform has ended.
+
+        Cancelled, it ends at once: what was under way is taken up at the next start.
+        """
+        await self._recover()
+        async with asyncio.TaskGroup() as tasks:
+            adapters = [
+                tasks.create_task(
+                    keep_running(adapter, self.intake, clock=self._clock),
+                    name=f"adapter:{adapter.platform}",
+                )
+                for adapter in self._adapters
+            ]
+            workers = tasks.create_task(self.workers.run(), name="workers")
+            loops = [tasks.create_task(loop.run(), name="outbox") for loop in self._loops]
+            beside = [
+                tasks.create_task(self._control.run(), name="control"),
+                tasks.create_task(self._expiry.run(), name="expiry"),
+                tasks.create_task(self._stop_with(adapters), name="adapters:end"),
+            ]
+            self.ready.set()
+            await self._leaving.wait()
+            await self._drain(workers, loops)
+            for task in (*adapters, workers, *loops, *beside):
+                task.cancel()
+
+    async def _recover(self) -> None:
+        found = await persist(lambda: self._store.recover(worker=self._worker), clock=self._clock)
+        if found.turns or found.deliveries or found.questions:
+            logger.info(
+                "an earlier run left %d open turns, %d sends of unknown outcome, %d questions",
+                found.turns,
+                len(found.deliveries),
+                len(found.questions),
+            )
+        await self.broker.withdraw(found.questions, reason=ORPHANED)
+
+    async def _stop_with(self, adapters: Sequence[asyncio.Task[None]]) -> None:
+        if not adapters:
+            return
+        await asyncio.wait(adapters)
+        self.stop()
+
+    async def _drain(
+        self, workers: asyncio.Task[None], loops: Sequence[asyncio.Task[None]]
+    ) -> None:
+        """Take nothing more, let turns end or park, then send what is due."""
+        self.intake.close()
+        self.broker.stop()
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                self.workers.shut_down()
+                await asyncio.wait({workers})
+                for loop in self._loops:
+                    loop.shut_down()
+                if loops:
+                    await asyncio.wait(loops)
+        except TimeoutError:
+            logger.warning("not everything ended in %g s; the rest waits", DRAIN_SECONDS)

@@ -1,0 +1,79 @@
+"""A model that answers from a script, in the process."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
+
+from gateway.domain.canonical import canonical
+from gateway.domain.errors import ModelError
+from gateway.domain.model import Finish, FunctionCall, ModelReply, ModelRequest, Usage
+
+Line: TypeAlias = ModelReply | ModelError | Callable[[ModelRequest], Awaitable[ModelReply]]
+
+
+class ScriptedModel:
+    """Implements `ModelProvider`; after the script's last line it echoes what was said last."""
+
+    def __init__(
+        self,
+        script: Iterable[Line] = (),
+        *,
+        asks_person: bool = False,
+        context_window: int | None = None,
+        before: Callable[[], None] | None = None,
+    ) -> None:
+        self.script = list(script)
+        self.requests: list[ModelRequest] = []
+        self._asks_person = asks_person
+        self._context_window = context_window
+        self._before = before
+
+    @property
+    def name(self) -> str:
+        return "scripted:model"
+
+    @property
+    def context_window(self) -> int | None:
+        return self._context_window
+
+    @property
+    def asks_person(self) -> bool:
+        return self._asks_person
+
+    async def complete(
+        self, request: ModelRequest, *, on_text: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        self.requests.append(request)
+        if self._before is not None:
+            self._before()
+        if not self.script:
+            return says(f"echo: {request.history[-1].text}")
+        line = self.script.pop(0)
+        if isinstance(line, ModelError):
+            raise line
+        if isinstance(line, ModelReply):
+            return line
+        return await line(request)
+
+
+def says(text: str, *, finish: Finish = Finish.STOP) -> ModelReply:
+    """A reply of text alone."""
+    usage = Usage(input_tokens=10, output_tokens=5)
+    return ModelReply(text=text, calls=(), usage=usage, finish=finish)
+
+
+def calls(*asked: tuple[str, object], text: str = "") -> ModelReply:
+    """A reply that calls functions, each given by name and arguments."""
+    return ModelReply(
+        text=text,
+        calls=tuple(
+            FunctionCall(id=f"c{i}", name=name, arguments=canonical(arguments))
+            for i, (name, arguments) in enumerate(asked)
+        ),
+        usage=Usage(input_tokens=10, output_tokens=5),
+        finish=Finish.TOOLS,
+    )
+
+
+def calls_tool(alias: str, **arguments: object) -> ModelReply:
+    """A reply that calls one MCP tool through `tool_call`."""
+    return calls(("tool_call", {"calls": [{"name": alias, "arguments": arguments}]}))
