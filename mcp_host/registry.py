@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.domain.canonical import NotCanonical, canonical, sha256_of
+from gateway.domain.canonical import CanonicalJson, NotCanonical, canonical, sha256_of
 from gateway.domain.text import shorten, show_escapes
 from gateway.domain.tools import ToolHit, ToolSpec
 from mcp_host.catalog import ListedTool
@@ -53,11 +53,11 @@ def register(server: str, config: ServerConfig, tools: Iterable[ListedTool]) -> 
         if rejection is not None:
             filtered[tool.name] = rejection
             continue
-        problem = _problem(tool)
-        if problem is not None:
-            problems.append(f"tool {_shown(tool.name)} left out: {problem}")
-            continue
-        specs.append(_spec(server, identity, tool))
+        spec = _spec(server, identity, tool)
+        if isinstance(spec, ToolSpec):
+            specs.append(spec)
+        else:
+            problems.append(f"tool {_shown(tool.name)} left out: {spec}")
     return Registered(
         server=server,
         # A page that lists a tool again says nothing new.
@@ -79,15 +79,6 @@ def server_sha(config: ServerConfig) -> str:
             }
         )
     )
-
-
-def definition_sha(tool: ListedTool) -> str:
-    """Return the hash of everything about a tool that its approval relies on, as it was sent.
-
-    Raises:
-        NotCanonical: Its schema or annotations are no JSON, or nested too deeply.
-    """
-    return sha256_of(_definition(tool))
 
 
 class Registry:
@@ -147,7 +138,18 @@ class Registry:
         return (*filtered, *dict.fromkeys(note for note in collided if note), *server.problems)
 
 
-def _spec(server: str, identity: str, tool: ListedTool) -> ToolSpec:
+def _spec(server: str, identity: str, tool: ListedTool) -> ToolSpec | str:
+    """Return the spec of a tool, or why it has none."""
+    if len(tool.name) > MAX_NAME:
+        return f"its name has more than {MAX_NAME} characters"
+    if show_escapes(tool.name) != tool.name:
+        return "its name has hidden characters"
+    try:
+        definition = _definition(tool)
+    except NotCanonical:
+        return "its definition is no proper JSON"
+    if len(definition) > MAX_DEFINITION:
+        return f"its definition has {len(definition)} characters"
     read_only = says_read_only(tool.annotations)
     return ToolSpec(
         server=server,
@@ -156,7 +158,7 @@ def _spec(server: str, identity: str, tool: ListedTool) -> ToolSpec:
         title=clean_line(tool.title, limit=MAX_TITLE),
         description=clean_text(tool.description, limit=MAX_DESCRIPTION),
         input_schema=clean_schema(tool.input_schema),
-        definition_sha=definition_sha(tool),
+        definition_sha=sha256_of(definition),
         server_sha=identity,
         read_only=read_only,
         idempotent=tool.annotations.get("idempotentHint") is True,
@@ -164,7 +166,8 @@ def _spec(server: str, identity: str, tool: ListedTool) -> ToolSpec:
     )
 
 
-def _definition(tool: ListedTool) -> str:
+def _definition(tool: ListedTool) -> CanonicalJson:
+    """Return everything about a tool that its approval relies on, as it was sent."""
     return canonical(
         {
             "name": tool.name,
@@ -174,18 +177,6 @@ def _definition(tool: ListedTool) -> str:
             "annotations": tool.annotations,
         }
     )
-
-
-def _problem(tool: ListedTool) -> str | None:
-    if len(tool.name) > MAX_NAME:
-        return f"its name has more than {MAX_NAME} characters"
-    if show_escapes(tool.name) != tool.name:
-        return "its name has hidden characters"
-    try:
-        size = len(_definition(tool))
-    except NotCanonical:
-        return "its definition is no proper JSON"
-    return f"its definition has {size} characters" if size > MAX_DEFINITION else None
 
 
 def _collisions(left_out: Iterable[ToolSpec]) -> dict[str, str]:
@@ -200,9 +191,12 @@ def _collisions(left_out: Iterable[ToolSpec]) -> dict[str, str]:
 
 def _unambiguous(tools: Iterable[ToolSpec], left_out: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
     found: dict[str, ToolSpec | None] = {}
-    for spec, callable_ in [*((spec, True) for spec in tools), *((s, False) for s in left_out)]:
-        for name in {older_alias_for(spec.server, spec.name), spec.name}:
-            found[name] = spec if callable_ and name not in found else None
+    for spec in tools:
+        for name in (older_alias_for(spec.server, spec.name), spec.name):
+            found[name] = None if name in found else spec
+    for spec in left_out:
+        found[older_alias_for(spec.server, spec.name)] = None
+        found[spec.name] = None
     return {name: spec for name, spec in found.items() if spec is not None}
 
 

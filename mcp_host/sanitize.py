@@ -34,7 +34,7 @@ _RESERVED_KEYS: Final = frozenset({"progressToken", "traceparent", "tracestate",
 
 def clean_text(text: str, *, limit: int | None = None) -> str:
     """Return the text without hidden characters, at most `limit` characters long."""
-    cleaned = _HIDDEN.sub(_keep_visible, text)
+    cleaned = text if text.isascii() else _HIDDEN.sub(_keep_visible, text)
     return cleaned if limit is None else shorten(cleaned, limit)
 
 

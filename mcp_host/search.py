@@ -15,8 +15,12 @@ DEFAULT_LIMIT: Final = 5
 MAX_LIMIT: Final = 25
 
 _MAX_QUERY: Final = 1_000
-_MAX_WORDS: Final = 32
+_MAX_WORDS: Final = 16
 _SHORTEST_PREFIX: Final = 3
+_COMMON: Final = 500
+"""Tools with a word from which on it costs more to score than it tells."""
+
+_MAX_COMMON: Final = 2
 _WORD: Final = re.compile(r"[^\W_]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Words of a request that say nothing about the tool it needs.
@@ -33,6 +37,7 @@ CREATE VIRTUAL TABLE tool USING fts5(
 _INSERT: Final = (
     "INSERT INTO tool(rowid, name, title, description, server, arguments) VALUES (?, ?, ?, ?, ?, ?)"
 )
+_COUNT: Final = "SELECT count(*) FROM tool WHERE tool MATCH ?"
 _SEARCH: Final = """
 SELECT rowid, -bm25(tool, 10.0, 6.0, 2.0, 4.0, 1.0) AS score
 FROM tool WHERE tool MATCH ? ORDER BY score DESC, rowid LIMIT ?
@@ -58,7 +63,7 @@ class ToolIndex:
         if not words:
             return ()
         limit = max(1, min(limit, MAX_LIMIT))
-        hits = self._match(" OR ".join(f'"{word}"' for word in words), limit)
+        hits = self._match(self._expression(words), limit)
         if hits:
             return hits
         starts = [f'"{word}"*' for word in words if len(word) >= _SHORTEST_PREFIX]
@@ -74,12 +79,31 @@ class ToolIndex:
         """Free the index; it answers nothing afterwards."""
         self._database.close()
 
+    def _expression(self, words: Sequence[str]) -> str:
+        """Score only the tools that have a telling word; common ones then rank among those."""
+        rows = {word: self._count(word) for word in words} if len(self._specs) > _COMMON else {}
+        common = [word for word in words if rows.get(word, 0) > _COMMON]
+        telling = [word for word in words if 0 < rows.get(word, 1) <= _COMMON]
+        if not common:
+            return _any_of(words)
+        if not telling:
+            return _any_of(sorted(common, key=lambda word: rows[word])[:_MAX_COMMON])
+        return f"({_any_of(telling)}) OR (({_any_of(telling)}) AND ({_any_of(common)}))"
+
+    def _count(self, word: str) -> int:
+        found = cast("tuple[int]", self._database.execute(_COUNT, (_any_of([word]),)).fetchone())
+        return found[0]
+
     def _match(self, expression: str, limit: int) -> tuple[ToolHit, ...]:
         rows = cast(
             "list[tuple[int, float]]",
             self._database.execute(_SEARCH, (expression, limit)).fetchall(),
         )
         return tuple(ToolHit(spec=self._specs[row], score=score) for row, score in rows)
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return " OR ".join(f'"{word}"' for word in words)
 
 
 def _columns(spec: ToolSpec) -> tuple[str, ...]:
