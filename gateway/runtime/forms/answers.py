@@ -105,31 +105,34 @@ def read_chosen(field: FormField, chosen: Sequence[int]) -> Reading:
 
 
 def find_option(options: Sequence[Option], text: str, *, shown: range | None = None) -> int | None:
-    """Return the index of the option somebody named: its label, its constant, or its number.
+    """Return the index of the option somebody named by its label, its number or its constant.
 
-    Numbers count from 1 what is `shown`, by default everything.
+    Numbers count what is `shown` from 1. Without it the text comes from a native form, which
+    names constants.
     """
     wanted = text.strip()
-    spellings: tuple[Callable[[Option], str], ...] = (
-        lambda option: option.label,
-        lambda option: plain(option.value),
-    )
-    for spelling in spellings:
-        for index, option in enumerate(options):
-            if spelling(option).strip() == wanted:
-                return index
-    for spelling in spellings:
-        found = [
-            index
-            for index, option in enumerate(options)
-            if spelling(option).strip().casefold() == wanted.casefold()
-        ]
-        if len(found) == 1:
-            return found[0]
-    numbered = range(len(options)) if shown is None else shown
-    if not (wanted.isascii() and wanted.isdecimal()) or len(wanted) > MAX_COUNT_DIGITS:
-        return None
-    return numbered[int(wanted) - 1] if 1 <= int(wanted) <= len(numbered) else None
+    if shown is None:
+        constant = _spelled([plain(option.value) for option in options], wanted)
+        return (
+            _spelled([option.label for option in options], wanted) if constant is None else constant
+        )
+    label = _spelled([option.label for option in options], wanted)
+    if label is not None:
+        return label
+    if wanted.isascii() and wanted.isdecimal() and len(wanted) <= MAX_COUNT_DIGITS:
+        number = int(wanted)
+        if 1 <= number <= len(shown):
+            return shown[number - 1]
+    return _spelled([plain(option.value) for option in options], wanted)
+
+
+def _spelled(spellings: Sequence[str], wanted: str) -> int | None:
+    exact = [index for index, text in enumerate(spellings) if text.strip() == wanted]
+    if exact:
+        return exact[0]
+    folded = wanted.casefold()
+    near = [index for index, text in enumerate(spellings) if text.strip().casefold() == folded]
+    return near[0] if len(near) == 1 else None
 
 
 def plain(value: object) -> str:
