@@ -35,6 +35,11 @@ class Deadline:
         self._entered = False
         return await self._scope.__aexit__(kind, error, trace)
 
+    @property
+    def is_paused(self) -> bool:
+        """True while somebody is inside `paused()`."""
+        return self._pauses > 0
+
     @contextmanager
     def paused(self) -> Generator[None]:
         """Hold the time limit still inside the block."""
