@@ -27,7 +27,7 @@ _TOKEN: Final = re.compile(
     | (?P<start>\^|\\A)
     | (?P<end>\$|\\Z)
     | (?P<edge>\\[bB])
-    | (?P<atom>\[\^?\]?(?:\\.|[^\]\\])*\]|\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[^1-9]|$)|[^\\])
+    | (?P<atom>\[\^?\]?(?:\\.|[^\]\\])*\]|\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[^0-9uUxN])|[^\\])
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -71,12 +71,22 @@ def bounded_pattern(pattern: object, *, length: int) -> TypeGuard[str]:
         return False
     try:
         re.compile(pattern)
-        branches = _branches(_TOKEN.finditer(pattern), depth=0)
+        branches = _branches(_tokens(pattern), depth=0)
+        ways = _ways_of_branches(branches, length)
     except (re.error, RecursionError, OverflowError, _Refused):
         return False
     anchored = all(branch and branch[0].kind == "start" for branch in branches)
-    ways = _ways_of_branches(branches, length)
     return ways * (1 if anchored else length) <= MAX_PATHS
+
+
+def _tokens(pattern: str) -> Iterator[re.Match[str]]:
+    at = 0
+    while at < len(pattern):
+        token = _TOKEN.match(pattern, at)
+        if token is None:
+            raise _Refused
+        yield token
+        at = token.end()
 
 
 def _branches(tokens: Iterator[re.Match[str]], *, depth: int) -> tuple[_Sequence, ...]:
