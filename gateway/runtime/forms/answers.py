@@ -163,7 +163,7 @@ def _boolean(field: FormField, text: str) -> Reading:
 
 
 def _choice(field: FormField, text: str) -> Reading:
-    index = find_option(field.options, text)
+    index = find_option(field.options, text, shown=range(len(field.options)))
     return (
         _unknown_option(field, text) if index is None else Valid(value=field.options[index].value)
     )
