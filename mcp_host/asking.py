@@ -1,0 +1,47 @@
+"""Puts one call's server questions to the person who made it, through the call's approver."""
+
+import dataclasses
+import logging
+from collections.abc import Mapping
+
+from gateway.domain.form import FormAction
+from gateway.domain.tools import ToolSpec
+from gateway.ports import Approver
+from mcp_host.config import ElicitationConfig
+from mcp_host.elicitation import Reply, form_request, reply_to
+
+logger = logging.getLogger(__name__)
+
+
+class PersonAsker:
+    """Implements `calls.Asker`; what cannot be asked is declined and said in the chat."""
+
+    def __init__(self, spec: ToolSpec, *, config: ElicitationConfig, approver: Approver) -> None:
+        self._spec = spec
+        self._config = config
+        self._approver = approver
+
+    async def answer(self, params: Mapping[str, object]) -> dict[str, object]:
+        """Return the raw result of an `elicitation/create` with these parameters."""
+        reply = await self._reply(params)
+        why = f" ({reply.reason})" if reply.reason else ""
+        logger.info(
+            "server %s: question of %s: %s%s", self._spec.server, self._spec.name, reply.action, why
+        )
+        return reply.as_result()
+
+    async def _reply(self, params: Mapping[str, object]) -> Reply:
+        if not self._config.enabled:
+            return Reply(action=FormAction.DECLINE, reason="forms of this server are switched off")
+        request = form_request(
+            server=self._spec.server,
+            server_sha=self._spec.server_sha,
+            tool=self._spec.name,
+            params=params,
+        )
+        request = dataclasses.replace(request, timeout=self._config.timeout)
+        answer = await self._approver.elicit(request)
+        if request.problem and answer.action is FormAction.ACCEPT:
+            # What could not be shown was not agreed to.
+            return Reply(action=FormAction.DECLINE, reason=request.problem)
+        return reply_to(answer, params)

@@ -1,0 +1,389 @@
+"""One server's connection: a single task opens it, keeps it, loses it and tries again.
+
+Callers use the session from their own tasks, so that what cancels one call touches no other.
+Knows no approvals, names or filters.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from typing import Final, assert_never
+
+from mcp import MCPError
+
+from gateway.domain.errors import ServerParked, ServerUnavailable, ToolHostError
+from gateway.domain.tools import ServerState
+from gateway.ports import Clock
+from gateway.telemetry import agent_log
+from mcp_host.calls import Calls
+from mcp_host.catalog import Catalog, read_catalog
+from mcp_host.config import ServerConfig
+from mcp_host.errors import reason_of
+from mcp_host.mailbox import Mailbox, Note
+from mcp_host.negotiation import negotiate
+from mcp_host.session import Era, HostSession
+from mcp_host.slots import Slots
+from mcp_host.transports.base import Link, OpenLink
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSES: Final = (1.0, 2.0, 4.0)
+LOST_PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
+JITTER: Final = 0.25
+"""By how much of itself a pause may grow, so that servers lost together do not return together."""
+
+STABLE_SECONDS: Final = 60.0
+"""A connection that lasted this long starts afresh with its tries when it is lost."""
+
+DEBOUNCE_SECONDS: Final = 0.25
+REFRESH_SECONDS: Final = 20.0
+LISTEN_AGAIN_SECONDS: Final = 30.0
+
+
+class _Kind(Enum):
+    """How an attempt ended. `HOPELESS`: trying again soon cannot help. `ASKED`: by us."""
+
+    FAILED = auto()
+    HOPELESS = auto()
+    LOST = auto()
+    ASKED = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _End:
+    kind: _Kind
+    reason: str = ""
+    lasted: float = 0.0
+
+
+class Connection:
+    """The connection of one server entry; `run` is its owner, everything else only asks.
+
+    `state`, `reason`, `since`, `next_probe_at` and `catalog` are for reading; `on_change` is
+    called after one of them changed. A parked server keeps the catalog it had.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        config: ServerConfig,
+        *,
+        open_link: OpenLink,
+        slots: Slots,
+        clock: Clock,
+        version: str,
+        probe_interval: float,
+        on_change: Callable[[], None],
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.server = server
+        self.config = config
+        self.state = ServerState.CONNECTING
+        self.reason = ""
+        self.since: datetime = clock.now()
+        self.next_probe_at: datetime | None = None
+        self.catalog: Catalog | None = None
+        self.calls = Calls(server, clock=clock)
+        self._open_link = open_link
+        self._slots = slots
+        self._clock = clock
+        self._version = version
+        self._probe_interval = probe_interval
+        self._on_change = on_change
+        self._jitter = jitter
+        self._mail = Mailbox()
+        self._link: Link | None = None
+        self._session: HostSession | None = None
+        self._era: Era | None = None
+        self._pausing = False
+        self._changed = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out or ignored, in words."""
+        problems = self.catalog.problems if self.catalog is not None else ()
+        return (*problems, *(self._link.notes if self._link is not None else ()))
+
+    # --- for others -----------------------------------------------------------
+
+    async def ready(self) -> HostSession:
+        """Return the session of a live connection; wakes a parked or pausing owner.
+
+        Raises:
+            ServerParked: At once, while a new try has been asked for.
+            ServerUnavailable: It did not get ready within `connect_timeout`.
+        """
+        if self._session is not None and not self._session.closed:
+            return self._session
+        hurried = False
+        try:
+            async with asyncio.timeout(self.config.connect_timeout):
+                while self._session is None or self._session.closed:
+                    if self._pausing and not hurried:
+                        hurried = True
+                        self._mail.put(Note.TRY_NOW)
+                    self._refuse_if_down()
+                    await self._changed.wait()
+        except TimeoutError:
+            problem = f"still connecting after {self.config.connect_timeout:g} s"
+            raise ServerUnavailable(self.server, problem, sent=False) from None
+        return self._session
+
+    async def settled(self) -> None:
+        """Return when the server is listed, parked or closed."""
+        while self.state is ServerState.CONNECTING:
+            await self._changed.wait()
+
+    async def try_now(self) -> None:
+        """Have a parked or pausing owner connect; returns when that try has ended."""
+        await self._ask(Note.TRY_NOW)
+
+    async def reconnect(self) -> None:
+        """Have the owner connect anew in any case; returns when that try has ended."""
+        await self._ask(Note.RECONNECT)
+
+    def refresh(self) -> None:
+        """Have the tools listed again soon."""
+        self._mail.put(Note.TOOLS_CHANGED)
+
+    def _refuse_if_down(self) -> None:
+        if self.state is ServerState.PARKED:
+            left = None
+            if self.next_probe_at is not None:
+                left = max(0.0, (self.next_probe_at - self._clock.now()).total_seconds())
+            raise ServerParked(self.server, self.reason, left)
+        if self.state is ServerState.CLOSED:
+            raise ServerUnavailable(self.server, "its connection was closed", sent=False)
+
+    async def _ask(self, note: Note) -> None:
+        if self.state is ServerState.CLOSED:
+            return
+        tried: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(tried)
+        self._mail.put(note)
+        await tried
+
+    # --- the owner ------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Own the connection until cancelled; nothing that a server does ends it."""
+        try:
+            await self._keep_connected()
+        finally:
+            self._enter(ServerState.CLOSED)
+            self._tell_waiting()
+
+    async def _keep_connected(self) -> None:
+        pauses = iter(FIRST_PAUSES)
+        fresh = True
+        while True:
+            end = await self._attempt()
+            self._tell_waiting()
+            match end.kind:
+                case _Kind.ASKED:
+                    pauses, fresh = iter(FIRST_PAUSES), True
+                    continue
+                case _Kind.LOST if fresh or end.lasted >= STABLE_SECONDS:
+                    pauses, fresh = self._jittered(LOST_PAUSES), False
+                case _Kind.HOPELESS:
+                    pauses = iter(())
+                case _Kind.LOST | _Kind.FAILED:
+                    pass
+                case _:
+                    assert_never(end.kind)
+            if await self._wait(end, next(pauses, None)) is Note.RECONNECT:
+                self._enter(ServerState.CONNECTING, self.reason)
+                pauses, fresh = iter(FIRST_PAUSES), True
+
+    async def _wait(self, end: _End, pause: float | None) -> Note:
+        if pause is None:
+            (pause,) = self._jittered((self._probe_interval,))
+            probe_at = self._clock.now() + timedelta(seconds=pause)
+            self._enter(ServerState.PARKED, end.reason, next_probe_at=probe_at)
+            agent_log.park(server=self.server, reason=end.reason, retry_in=pause)
+        else:
+            self._enter(ServerState.CONNECTING, end.reason)
+        timer = asyncio.create_task(self._wake_after(pause), name=f"pause:{self.server}")
+        self._pausing = True
+        try:
+            while True:
+                note = await self._mail.get()
+                if note in {Note.TRY_NOW, Note.RECONNECT}:
+                    return note
+        finally:
+            self._pausing = False
+            timer.cancel()
+            await asyncio.wait({timer})
+
+    async def _wake_after(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        self._mail.put(Note.TRY_NOW)
+
+    def _jittered(self, pauses: tuple[float, ...]) -> Iterator[float]:
+        return (pause * (1 + JITTER * self._jitter()) for pause in pauses)
+
+    async def _attempt(self) -> _End:
+        """Connect and stay connected; every way this can end is a value."""
+        end = await self._attempt_once()
+        if end.kind in {_Kind.FAILED, _Kind.HOPELESS}:
+            agent_log.connect(
+                server=self.server, ms=end.lasted * 1000, outcome="failed", error=end.reason
+            )
+        return end
+
+    async def _attempt_once(self) -> _End:
+        limit = self.config.connect_timeout
+        began = self._clock.monotonic()
+
+        def failed(reason: str, *, kind: _Kind = _Kind.FAILED) -> _End:
+            return _End(kind=kind, reason=reason, lasted=self._clock.monotonic() - began)
+
+        try:
+            async with self._slots.take() as slot, asyncio.timeout(limit) as bound:
+                self._mail.drop(*Note)
+                async with self._open_link() as link:
+                    self._link = link
+                    return await self._live(link, slot.release, bound)
+        except TimeoutError:
+            return failed(self._with_last_words(f"no answer in {limit:g} s"))
+        except ToolHostError as error:
+            return failed(error.problem, kind=_Kind.FAILED if error.retryable else _Kind.HOPELESS)
+        except Exception as error:
+            # The SDK has no list of what it raises for a server that talks nonsense.
+            logger.debug("server %s: connecting failed", self.server, exc_info=True)
+            return failed(reason_of(error))
+        finally:
+            self._link = None
+
+    async def _live(
+        self, link: Link, connected: Callable[[], None], bound: asyncio.Timeout
+    ) -> _End:
+        session = HostSession(
+            link,
+            version=self._version,
+            elicit=self._elicit if self.config.elicitation.enabled else None,
+            on_tools_changed=self.refresh,
+            on_closed=lambda: self._mail.put(Note.LINK_DOWN),
+        )
+        began = self._clock.monotonic()
+        async with session:
+            try:
+                self._era = await negotiate(session, self.config.protocol, remembered=self._era)
+                agreed = self._clock.monotonic()
+                self.catalog = await _list(session)
+            except MCPError as error:
+                reason = await session.why_closed() if session.closed else reason_of(error)
+                lasted = self._clock.monotonic() - began
+                return _End(kind=_Kind.FAILED, reason=reason, lasted=lasted)
+            bound.reschedule(None)
+            connected()
+            agent_log.connect(server=self.server, ms=(agreed - began) * 1000, outcome="ok")
+            took = self._clock.monotonic() - agreed
+            agent_log.discovery(server=self.server, ms=took * 1000, tools=len(self.catalog.tools))
+            return await self._serve(session)
+
+    async def _serve(self, session: HostSession) -> _End:
+        started = self._clock.monotonic()
+        self._session = session
+        self._enter(ServerState.READY)
+        self._tell_waiting()
+        listener = asyncio.create_task(self._listen(session), name=f"listen:{self.server}")
+        try:
+            while True:
+                match await self._mail.get():
+                    case Note.LINK_DOWN:
+                        lasted = self._clock.monotonic() - started
+                        reason = await session.why_closed()
+                        return _End(kind=_Kind.LOST, reason=reason, lasted=lasted)
+                    case Note.RECONNECT:
+                        session.closing = "it is being reconnected"
+                        self._enter(ServerState.CONNECTING, session.closing)
+                        return _End(kind=_Kind.ASKED)
+                    case Note.TOOLS_CHANGED:
+                        await self._refresh(session)
+                    case Note.TRY_NOW:
+                        self._tell_waiting()
+        except asyncio.CancelledError:
+            session.closing = "its connection was closed"
+            raise
+        finally:
+            self._session = None
+            listener.cancel()
+            await asyncio.wait({listener})
+
+    async def _refresh(self, session: HostSession) -> None:
+        await self._clock.sleep(DEBOUNCE_SECONDS)
+        self._mail.drop(Note.TOOLS_CHANGED)
+        began = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(REFRESH_SECONDS):
+                catalog = await _list(session)
+        except (MCPError, ServerUnavailable, TimeoutError) as error:
+            logger.warning("server %s: its tools stay as they were: %s", self.server, error)
+            return
+        if catalog != self.catalog:
+            self.catalog = catalog
+            took = self._clock.monotonic() - began
+            agent_log.refresh(server=self.server, ms=took * 1000, tools=len(catalog.tools))
+            self._on_change()
+
+    async def _listen(self, session: HostSession) -> None:
+        capabilities = session.server_capabilities
+        tools = capabilities.tools if capabilities is not None else None
+        if session.era is not Era.MODERN or tools is None or not tools.list_changed:
+            return
+        while True:
+            try:
+                await session.listen_for_tools()
+            except (MCPError, ServerUnavailable) as error:
+                logger.debug("server %s: no news of its tools: %s", self.server, error)
+                return
+            await self._clock.sleep(LISTEN_AGAIN_SECONDS)
+            self.refresh()
+
+    async def _elicit(self, params: Mapping[str, object]) -> dict[str, object]:
+        late = self._session is None or self._session.awaits_late_answers
+        return await self.calls.elicit(params, late=late)
+
+    def _with_last_words(self, reason: str) -> str:
+        words = self._link.last_words if self._link is not None else ""
+        return f"{reason}: {words}" if words else reason
+
+    def _tell_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for tried in waiting:
+            if not tried.done():
+                tried.set_result(None)
+
+    def _enter(
+        self, state: ServerState, reason: str = "", *, next_probe_at: datetime | None = None
+    ) -> None:
+        self.next_probe_at = next_probe_at
+        if (state, reason) != (self.state, self.reason):
+            because = f": {reason}" if reason else ""
+            logger.info("server %s: %s -> %s%s", self.server, self.state, state, because)
+            if state is not self.state:
+                self.since = self._clock.now()
+            self.state, self.reason = state, reason
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+        self._on_change()
+
+
+async def _list(session: HostSession) -> Catalog:
+    async def ask_page(cursor: str | None) -> Mapping[str, object]:
+        return await session.request("tools/list", {"cursor": cursor} if cursor else None)
+
+    capabilities = session.server_capabilities
+    try:
+        return await read_catalog(ask_page)
+    except MCPError:
+        # A server without tools need not know the method; some have tools and forget to say so.
+        if session.closed or capabilities is None or capabilities.tools is not None:
+            raise
+        return Catalog()

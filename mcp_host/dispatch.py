@@ -1,0 +1,220 @@
+"""The one way to a tool: find, gate, ask, write down, call, clean. There is no other.
+
+Everything that goes wrong is a result; only `Fenced` and cancellation pass through.
+"""
+
+import dataclasses
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final, assert_never, cast
+
+import mcp_types as wire
+from mcp import MCPError
+
+from gateway.domain.canonical import NotCanonical, parse_json
+from gateway.domain.errors import (
+    Fenced,
+    GatewayError,
+    ServerUnavailable,
+    ToolHostError,
+    ToolTimeout,
+)
+from gateway.domain.question import Decision
+from gateway.domain.tools import CallState, ToolCall, ToolResult, ToolSpec
+from gateway.ports import Approval, Approver
+from mcp_host.asking import PersonAsker
+from mcp_host.calls import Returned
+from mcp_host.connection import Connection
+from mcp_host.errors import one_line
+from mcp_host.results import read_result
+from mcp_host.sanitize import clean_line, clean_text
+from mcp_host.trust import Gate, gate
+
+logger = logging.getLogger(__name__)
+
+_UNASKED: Final = Approval(allowed=True)
+
+
+class _NotRun(Exception):
+    """The call ends here and nothing has run; the text says why."""
+
+    def __init__(
+        self, why: str, *, state: CallState = CallState.REFUSED, decision: Decision | None = None
+    ) -> None:
+        super().__init__(why)
+        self.why = why
+        self.state = state
+        self.decision = decision
+
+
+class Dispatch:
+    """Runs calls on the connections; `find` and `connection` see the tools as they are now."""
+
+    def __init__(
+        self,
+        *,
+        find: Callable[[str], ToolSpec | None],
+        connection: Callable[[str], Connection | None],
+    ) -> None:
+        self._find = find
+        self._connection = connection
+
+    async def call(self, call: ToolCall, approver: Approver) -> ToolResult:
+        """Run one call through filter, gate, transport and sanitiser."""
+        try:
+            spec, approval = await self._approved(call, approver)
+            arguments = await self._started(spec, approval, approver)
+        except _NotRun as stop:
+            return ToolResult(call=call.id, state=stop.state, text=stop.why, decision=stop.decision)
+        try:
+            returned = await self._send(spec, arguments, approver)
+            ms = round(returned.seconds * 1000)
+            result = read_result(returned.raw, call=call.id, ms=ms, notes=returned.notes)
+        except Fenced:
+            raise
+        except (ToolHostError, MCPError) as error:
+            result = _failed(call, spec, error)
+        except Exception:
+            logger.exception("server %s: calling %s broke", spec.server, spec.name)
+            result = _lost(call, spec, "of an error in the gateway itself")
+        return dataclasses.replace(result, decision=approval.decision)
+
+    async def _approved(self, call: ToolCall, approver: Approver) -> tuple[ToolSpec, Approval]:
+        """Find the tool and ask who must be asked; touches no transport."""
+        spec = self._find(call.alias)
+        if spec is None:
+            why = f"There is no tool {clean_line(call.alias, limit=100)}. Nothing was called."
+            raise _NotRun(why, state=CallState.ERROR)
+        verdict = self._gate(spec)
+        match verdict:
+            case Gate.DENY:
+                raise _NotRun(_DENIED.format(spec.alias))
+            case Gate.ALLOW:
+                return spec, _UNASKED
+            case Gate.ASK:
+                return spec, await self._ask(spec, approver)
+            case _:
+                assert_never(verdict)
+
+    async def _ask(self, spec: ToolSpec, approver: Approver) -> Approval:
+        try:
+            approval = await approver.approve(spec)
+        except Fenced:
+            raise
+        except Exception as error:
+            # Fail closed: without an answer nothing runs, whatever the reason.
+            logger.exception("asking for %s failed", spec.alias)
+            raise _NotRun(_no_answer(spec, error)) from error
+        if not approval.allowed:
+            why = approval.reason or "it was not allowed"
+            raise _NotRun(f"{spec.alias} was not run: {why}.", decision=approval.decision)
+        # The wait may have been long: what was shown must still be what is there.
+        if not self._is_current(spec) or self._gate(spec) is Gate.DENY:
+            why = f"{spec.alias} was not run: the tool changed while it waited for approval."
+            raise _NotRun(why, decision=approval.decision)
+        return approval
+
+    async def _started(
+        self, spec: ToolSpec, approval: Approval, approver: Approver
+    ) -> Mapping[str, object]:
+        """Get the server ready, then write down that the call goes out; return what must run."""
+        decision = approval.decision
+        try:
+            # First the server, so that a call is written down as out only when it can go out.
+            await self._connected(spec).ready()
+        except ToolHostError as error:
+            raise _NotRun(f"{error}.", state=CallState.ERROR, decision=decision) from error
+        try:
+            text = await approver.started(approval.question)
+            arguments = parse_json(text)
+        except Fenced:
+            raise
+        except NotCanonical as error:
+            raise _NotRun(f"{spec.alias} was not run: {error}.", decision=decision) from error
+        except Exception as error:
+            if not isinstance(error, GatewayError):
+                logger.exception("starting %s failed", spec.alias)
+            raise _NotRun(_no_answer(spec, error), decision=decision) from error
+        if not isinstance(arguments, dict):
+            why = f"{spec.alias} was not run: its arguments must be a JSON object."
+            raise _NotRun(why, state=CallState.ERROR, decision=decision)
+        return cast("dict[str, object]", arguments)
+
+    async def _send(
+        self, spec: ToolSpec, arguments: Mapping[str, object], approver: Approver
+    ) -> Returned:
+        """Call, and once more when nothing can have run or the tool may simply run again."""
+        try:
+            return await self._send_once(spec, arguments, approver)
+        except ServerUnavailable as error:
+            if error.sent and not spec.repeatable:
+                raise
+            logger.info("server %s: %s is called again: %s", spec.server, spec.name, error.problem)
+        return await self._send_once(spec, arguments, approver)
+
+    async def _send_once(
+        self, spec: ToolSpec, arguments: Mapping[str, object], approver: Approver
+    ) -> Returned:
+        connection = self._connected(spec)
+        session = await connection.ready()
+        config = connection.config
+        asker = PersonAsker(spec, config=config.elicitation, approver=approver)
+        return await connection.calls.run(
+            session, spec.name, arguments, asker=asker, seconds=config.timeout
+        )
+
+    def _gate(self, spec: ToolSpec) -> Gate:
+        connection = self._connection(spec.server)
+        return Gate.DENY if connection is None else gate(connection.config, spec)
+
+    def _connected(self, spec: ToolSpec) -> Connection:
+        connection = self._connection(spec.server)
+        if connection is None or not self._is_current(spec):
+            raise ServerUnavailable(spec.server, f"{spec.name} is gone or has changed", sent=False)
+        return connection
+
+    def _is_current(self, spec: ToolSpec) -> bool:
+        now = self._find(spec.alias)
+        return now is not None and (now.definition_sha, now.server_sha) == (
+            spec.definition_sha,
+            spec.server_sha,
+        )
+
+
+_DENIED: Final = "{} was not run: the policy for this server denies it."
+
+
+def _no_answer(spec: ToolSpec, error: Exception) -> str:
+    known = isinstance(error, GatewayError)
+    why = (
+        error.public_message if known else "an error in the gateway itself; its log has the detail"
+    )
+    return f"{spec.alias} was not run: {why}"
+
+
+def _failed(call: ToolCall, spec: ToolSpec, error: ToolHostError | MCPError) -> ToolResult:
+    """Say what became of a call that was to be sent."""
+    match error:
+        case MCPError():
+            text = _refusal(spec, error)
+        case ToolTimeout() if not spec.repeatable:
+            return _lost(call, spec, f"it {error.problem.removeprefix(spec.name).strip()}")
+        case ServerUnavailable() if error.sent and not spec.repeatable:
+            return _lost(call, spec, f"the connection broke: {error.problem}")
+        case _:
+            text = f"{error}."
+    return ToolResult(call=call.id, state=CallState.ERROR, text=clean_text(text))
+
+
+def _lost(call: ToolCall, spec: ToolSpec, because: str) -> ToolResult:
+    text = (
+        f"The outcome of {spec.alias} is unknown, because {because}. "
+        "It may have run: check before calling it again."
+    )
+    return ToolResult(call=call.id, state=CallState.UNKNOWN, text=clean_text(text))
+
+
+def _refusal(spec: ToolSpec, error: MCPError) -> str:
+    if error.code == wire.URL_ELICITATION_REQUIRED:
+        return f"{spec.alias} needs a link opened by a person, which is declined here."
+    return f"server {spec.server} answered with error {error.code}: {one_line(error.message)}"

@@ -1,0 +1,298 @@
+"""All MCP servers behind the one port the core knows: starts, replaces and ends connections.
+
+The SDK is imported when the first server is there, not before.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gateway.domain.tools import (
+    Reloaded,
+    ServerState,
+    ServerStatus,
+    ToolCall,
+    ToolHit,
+    ToolResult,
+    ToolSpec,
+)
+from gateway.ports import Approver, Clock
+from mcp_host.catalog import Catalog
+from mcp_host.config import McpConfig, ServerConfig
+from mcp_host.registry import Registered, Registry, register
+from mcp_host.slots import Slots
+from mcp_host.stderr import StderrLog, WriteLine, no_log
+from mcp_host.transports.factory import link_opener
+from mcp_host.transports.guard import ProcessGuard
+
+if TYPE_CHECKING:
+    from mcp_host.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+RELOAD_SECONDS: Final = 30.0
+
+LoadServers = Callable[[], Mapping[str, ServerConfig]]
+"""Reads the servers' configuration anew; raises `ConfigError` when it cannot be used."""
+
+
+@dataclass(slots=True)
+class _Server:
+    """One entry; without a connection it is disabled."""
+
+    config: ServerConfig
+    since: datetime
+    connection: "Connection | None" = None
+    owner: asyncio.Task[None] | None = None
+    catalog: Catalog | None = None
+    registered: Registered | None = None
+
+
+@asynccontextmanager
+async def open_host(
+    servers: Mapping[str, ServerConfig],
+    *,
+    mcp: McpConfig,
+    clock: Clock,
+    stderr_log: Path | None,
+    version: str,
+    reload: LoadServers,
+) -> AsyncGenerator["McpHost"]:
+    """Start connecting the enabled servers and yield the host at once; all are gone afterwards.
+
+    Servers' standard error goes to `stderr_log`, None keeps only the last lines.
+    """
+    log = StderrLog(stderr_log) if stderr_log is not None else None
+    try:
+        async with ProcessGuard() as guard:
+            host = McpHost(mcp=mcp, clock=clock, guard=guard, version=version, load=reload, log=log)
+            try:
+                host.start(servers)
+                yield host
+            finally:
+                await host.close()
+    finally:
+        if log is not None:
+            log.close()
+
+
+class McpHost:
+    """Implements `gateway.ports.ToolHost`; made by `open_host`."""
+
+    def __init__(
+        self,
+        *,
+        mcp: McpConfig,
+        clock: Clock,
+        guard: ProcessGuard,
+        version: str,
+        load: LoadServers,
+        log: StderrLog | None,
+    ) -> None:
+        self._mcp = mcp
+        self._clock = clock
+        self._guard = guard
+        self._version = version
+        self._load = load
+        self._log = log
+        self._slots = Slots(mcp.discovery_concurrency)
+        self._servers: dict[str, _Server] = {}
+        self._registry = Registry()
+        self._published: tuple[Registered, ...] = ()
+        self._warned: set[str] = set()
+        self._reloading = asyncio.Lock()
+
+    # --- gateway.ports.ToolHost -------------------------------------------------
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """Every registered tool, by alias."""
+        return self._registry.tools()
+
+    def find(self, name: str) -> ToolSpec | None:
+        """Find by alias, by the single-underscore form, or by an unambiguous tool name."""
+        return self._registry.find(name)
+
+    def search(self, query: str, *, limit: int) -> Sequence[ToolHit]:
+        """Rank the registered tools for a query, best first."""
+        return self._registry.search(query, limit=limit)
+
+    def servers(self) -> Sequence[ServerStatus]:
+        """One status for each configured server, in the order of the configuration."""
+        return tuple(self._status(name, server) for name, server in self._servers.items())
+
+    async def wait_ready(self, seconds: float) -> None:
+        """Return when every server is listed or parked, at the latest after `seconds`."""
+        waits = [
+            server.connection.settled()
+            for server in self._servers.values()
+            if server.connection is not None
+        ]
+        await _within(seconds, waits)
+
+    async def call(self, call: ToolCall, approver: Approver) -> ToolResult:
+        """Run one call through filter, trust gate, transport and sanitiser."""
+        # A host without servers has nothing to find, and never pays for the SDK.
+        from mcp_host.dispatch import Dispatch
+
+        return await Dispatch(find=self.find, connection=self._connection).call(call, approver)
+
+    async def reload(self, server: str | None = None) -> Reloaded:
+        """Apply the configuration as it is now; a named server is reconnected in any case.
+
+        Parked servers are tried at once, ready ones list their tools again. Takes at most
+        `RELOAD_SECONDS`; what is not there by then goes on by itself.
+
+        Raises:
+            ConfigError: It cannot be used; everything stays as it was.
+        """
+        async with self._reloading:
+            wanted = self._load()
+            before = {name: known.config for name, known in self._servers.items()}
+            added = tuple(name for name in wanted if name not in before)
+            removed = tuple(name for name in before if name not in wanted)
+            changed = tuple(
+                name for name in wanted if name in before and wanted[name] != before[name]
+            )
+            kept = [name for name in before if name in wanted and name not in changed]
+            await self._stop((*removed, *changed))
+            self.start({name: wanted[name] for name in (*added, *changed)})
+            self._servers = {name: self._servers[name] for name in wanted}
+            self._publish()
+            waits = [self._settled(name) for name in (*added, *changed)]
+            waits += [
+                self._nudge(name, reconnect=server == name)
+                for name in kept
+                if server in {None, name}
+            ]
+            await _within(RELOAD_SECONDS, waits)
+            unknown = ((server, "is not configured"),) if server and server not in wanted else ()
+            return Reloaded(
+                added=added, removed=removed, changed=changed, parked=(*self._parked(), *unknown)
+            )
+
+    # --- for `open_host` --------------------------------------------------------
+
+    def start(self, servers: Mapping[str, ServerConfig]) -> None:
+        """Add servers and start connecting those that are enabled; returns at once."""
+        for name, config in servers.items():
+            server = _Server(config=config, since=self._clock.now())
+            self._servers[name] = server
+            if not config.enabled:
+                continue
+            # Here and not above: this is what costs the import of the SDK.
+            from mcp_host.connection import Connection
+
+            opener = link_opener(
+                name, config, guard=self._guard, write_stderr=self._stderr_writer(name)
+            )
+            server.connection = Connection(
+                name,
+                config,
+                open_link=opener,
+                slots=self._slots,
+                clock=self._clock,
+                version=self._version,
+                probe_interval=self._mcp.probe_interval,
+                on_change=self._publish,
+            )
+            server.owner = asyncio.create_task(server.connection.run(), name=f"server:{name}")
+            server.owner.add_done_callback(_say_if_broken)
+
+    async def close(self) -> None:
+        """End every connection."""
+        await self._stop(tuple(self._servers))
+        self._registry.close()
+
+    # --- inside -------------------------------------------------------------------
+
+    def _connection(self, name: str) -> "Connection | None":
+        server = self._servers.get(name)
+        return server.connection if server is not None else None
+
+    def _stderr_writer(self, name: str) -> WriteLine:
+        return self._log.writer(name) if self._log is not None else no_log
+
+    async def _stop(self, names: Sequence[str]) -> None:
+        owners = [self._servers[name].owner for name in names]
+        running = [owner for owner in owners if owner is not None]
+        for owner in running:
+            owner.cancel()
+        if running:
+            await asyncio.wait(running)
+        for name in names:
+            del self._servers[name]
+
+    async def _settled(self, name: str) -> None:
+        connection = self._connection(name)
+        if connection is not None:
+            await connection.settled()
+
+    async def _nudge(self, name: str, *, reconnect: bool) -> None:
+        connection = self._connection(name)
+        if connection is None:
+            return
+        if reconnect:
+            await connection.reconnect()
+        elif connection.state is ServerState.READY:
+            connection.refresh()
+        else:
+            await connection.try_now()
+
+    def _parked(self) -> tuple[tuple[str, str], ...]:
+        return tuple(
+            (name, server.connection.reason)
+            for name, server in self._servers.items()
+            if server.connection is not None and server.connection.state is ServerState.PARKED
+        )
+
+    def _status(self, name: str, server: _Server) -> ServerStatus:
+        connection = server.connection
+        if connection is None:
+            return ServerStatus(name=name, state=ServerState.DISABLED, since=server.since, tools=0)
+        return ServerStatus(
+            name=name,
+            state=connection.state,
+            since=connection.since,
+            tools=len(self._registry.of_server(name)),
+            reason=connection.reason,
+            next_probe_at=connection.next_probe_at,
+            notes=(*self._registry.notes(name), *connection.notes),
+        )
+
+    def _publish(self) -> None:
+        """Put a new registry in place of the old one when a list of tools is another."""
+        registered: list[Registered] = []
+        for name, server in self._servers.items():
+            catalog = server.connection.catalog if server.connection is not None else None
+            if catalog is not None and catalog is not server.catalog:
+                server.catalog = catalog
+                server.registered = register(name, server.config, catalog.tools)
+            if server.registered is not None:
+                registered.append(server.registered)
+        if [id(item) for item in registered] == [id(item) for item in self._published]:
+            return
+        self._published = tuple(registered)
+        stale, self._registry = self._registry, Registry(registered)
+        stale.close()
+        for warning in self._registry.collisions:
+            if warning not in self._warned:
+                self._warned.add(warning)
+                logger.warning("%s", warning)
+
+
+def _say_if_broken(owner: asyncio.Task[None]) -> None:
+    if not owner.cancelled() and owner.exception() is not None:
+        logger.error("%s ended", owner.get_name(), exc_info=owner.exception())
+
+
+async def _within(seconds: float, waits: Iterable[Coroutine[Any, Any, None]]) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await asyncio.gather(*waits)
+    except TimeoutError:
+        pass

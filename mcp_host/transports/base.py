@@ -1,0 +1,41 @@
+"""What every transport gives the owner of a connection, however it reaches the server."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+    from mcp.shared.message import SessionMessage
+
+
+class Link(Protocol):
+    """One open way to a server; closed by leaving the context that gave it.
+
+    `outgoing.send` of a request raises `ServerUnavailable(sent=False)` when nothing of it can
+    have reached the server.
+    """
+
+    @property
+    def incoming(self) -> "ReadStream[SessionMessage | Exception]": ...
+
+    @property
+    def outgoing(self) -> "WriteStream[SessionMessage]": ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know about this link, such as ignored lines."""
+        ...
+
+    @property
+    def last_words(self) -> str:
+        """What the server said last beside the protocol, or ""."""
+        ...
+
+    async def why_ended(self) -> str:
+        """Say why the link is down, as precisely as a short wait allows."""
+        ...
+
+
+OpenLink = Callable[[], AbstractAsyncContextManager[Link]]
+"""Opens a new link; raises `ServerUnavailable` when trying again may help, else `ToolHostError`."""

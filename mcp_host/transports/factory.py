@@ -1,0 +1,17 @@
+"""Chooses the way to a server by its configuration."""
+
+from mcp_host.config import ServerConfig
+from mcp_host.stderr import WriteLine
+from mcp_host.transports.base import OpenLink
+from mcp_host.transports.guard import ProcessGuard
+
+
+def link_opener(
+    server: str, config: ServerConfig, *, guard: ProcessGuard, write_stderr: WriteLine
+) -> OpenLink:
+    """Return what opens a new link to the server each time it is called."""
+    # Imported when a server is there: it brings in the SDK.
+    from mcp_host.transports.stdio import Command, open_stdio
+
+    command = Command(command=config.command, args=config.args, env=config.env, cwd=config.cwd)
+    return lambda: open_stdio(server, command, guard=guard, write_stderr=write_stderr)
