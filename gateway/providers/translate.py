@@ -67,7 +67,7 @@ def to_reply(response: library.ModelResponse, *, model: str) -> ModelReply:
         ModelUnavailable: The answer broke off.
         ModelRejected: It was filtered, or cut before it said anything.
     """
-    if response.state != "complete" or response.finish_reason == "error":
+    if response.state != "complete" or response.finish_reason == "error" or not _ended(response):
         raise ModelUnavailable(model, "its answer broke off")
     calls = _calls(response)
     text = response.text or ""
@@ -84,6 +84,12 @@ def to_reply(response: library.ModelResponse, *, model: str) -> ModelReply:
     )
     finish = Finish.LENGTH if cut else Finish.TOOLS if calls else Finish.STOP
     return ModelReply(text=text, calls=calls, usage=usage, finish=finish, model=model)
+
+
+def _ended(response: library.ModelResponse) -> bool:
+    """Return whether the provider said that, and why, it ended; a reason we do not know counts."""
+    details = response.provider_details or {}
+    return response.finish_reason is not None or bool(details.get("finish_reason"))
 
 
 def _said(message: AssistantSaid) -> list[library.ModelResponsePart]:

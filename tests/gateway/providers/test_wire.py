@@ -289,3 +289,11 @@ async def test_a_cancelled_request_leaves_nothing_behind() -> None:
         reply = await at.ask(streamed=True)
 
     assert reply.text == "You said: hello"
+
+
+async def test_a_reason_to_end_that_nobody_knows_is_an_end_too() -> None:
+    async with scene() as at:
+        at.fake.script.say("All said.", finish="eos")
+        reply = await at.ask(streamed=True)
+
+    assert (reply.text, reply.finish) == ("All said.", Finish.STOP)
