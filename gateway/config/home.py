@@ -13,7 +13,7 @@ DEFAULT_PROFILE: Final = "default"
 DIRECTORY_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 
-_PROFILE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+PROFILE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def find_home(environ: Mapping[str, str], *, profile: str | None = None) -> Home
     name = profile if profile is not None else environ.get("HERMES_PROFILE", "")
     if name in {"", DEFAULT_PROFILE}:
         return Home(root)
-    if not _PROFILE.fullmatch(name):
+    if not PROFILE_NAME.fullmatch(name):
         problem = "a profile name has 1 to 64 letters, digits, dots, dashes and underscores"
         raise ConfigError("profile", problem)
     return Home(root / "profiles" / name, profile=name)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, cast
 
-from gateway.config.document import read_document
+from gateway.config.document import parse_document, read_document
 from gateway.config.dotenv import EnvFile, read_env_file
 from gateway.config.findings import Finding, Findings, Severity, error, warning
 from gateway.config.home import Home
@@ -72,10 +72,19 @@ def load(home: Home, *, environ: Mapping[str, str], workspace: Path | None = Non
     return found
 
 
-def check(home: Home, *, environ: Mapping[str, str], workspace: Path | None = None) -> Findings:
-    """Return all findings of a load, also of one that could not be used. Raises nothing."""
+def check(
+    home: Home,
+    *,
+    environ: Mapping[str, str],
+    workspace: Path | None = None,
+    text: str | None = None,
+) -> Findings:
+    """Return all findings of a load, also of one that could not be used. Raises nothing.
+
+    With `text` that is judged in the place of the file.
+    """
     try:
-        return _assemble(home, environ=environ, workspace=workspace).findings
+        return _assemble(home, environ=environ, workspace=workspace, text=text).findings
     except ConfigError as problem:
         return Findings((error(problem.path, problem.problem),))
 
@@ -124,8 +133,14 @@ class Reloader:
         return replace(fresh.config, mcp_servers={**fresh.config.mcp_servers, **kept})
 
 
-def _assemble(home: Home, *, environ: Mapping[str, str], workspace: Path | None) -> Loaded:
-    document = read_document(home.config_file)
+def _assemble(
+    home: Home, *, environ: Mapping[str, str], workspace: Path | None, text: str | None = None
+) -> Loaded:
+    document = (
+        read_document(home.config_file)
+        if text is None
+        else parse_document(text, name=str(home.config_file))
+    )
     env = read_env_file(home.env_file)
     known, findings = check_keys(document or {})
     reader = SectionReader(known)
