@@ -1,0 +1,167 @@
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gateway.domain.errors import StoreBusy
+from gateway.domain.ids import Actor, InboundId
+from gateway.domain.message import InboundEvent, MessageDeleted, MessageEdited
+from gateway.domain.operations.inbound import Accept, Accepted, Duplicate, Lane, MigrateChat
+from gateway.runtime.intake import Intake, lane_of
+from gateway.runtime.wakeups import Wakeups
+from store import open_store
+from tests.fakes.house import ADMIN, STRANGER, access, rows
+from tests.fakes.loopback import ANNA, chat, command, message, press
+from tests.support.clock import NOON, ManualClock
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass(slots=True)
+class Rings(Wakeups):
+    """Counts the rings of each lane."""
+
+    rung: list[str]
+
+    def turns(self) -> None:
+        self.rung.append("turns")
+
+    def controls(self) -> None:
+        self.rung.append("controls")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    intake: Intake
+    rung: list[str]
+    path: Path
+
+    def count(self, table: str) -> int:
+        # The names come from the tests below.
+        return rows(self.path, f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608
+
+
+@pytest.fixture
+async def door(tmp_path: Path) -> AsyncGenerator[Door]:
+    path = tmp_path / "state.db"
+    rings = Rings([])
+    async with open_store(path, clock=ManualClock()) as opened:
+        yield Door(intake=Intake(opened.store, access(), rings), rung=rings.rung, path=path)
+
+
+async def test_a_message_is_stored_before_emit_returns_and_wakes_the_workers(door: Door) -> None:
+    await door.intake.emit(message("hi", n=1))
+
+    assert door.rung == ["turns"]
+    assert (door.count("inbound"), door.count("message")) == (1, 1)
+
+
+async def test_a_redelivered_message_is_one_row_and_wakes_nobody(door: Door) -> None:
+    for _ in range(3):
+        await door.intake.emit(message("hi", n=1))
+
+    assert door.rung == ["turns"]
+    assert (door.count("inbound"), door.count("message")) == (1, 1)
+
+
+async def test_nothing_of_a_stranger_is_stored_and_the_log_holds_no_body(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    await door.intake.emit(message("my secret", n=1, sender=STRANGER))
+    await door.intake.emit(command("new", "my secret", n=2, sender=STRANGER))
+
+    assert door.rung == []
+    assert (door.count("inbound"), door.count("conversation")) == (0, 0)
+    assert door.intake.refused == {"loop": 2}
+    assert "loop:666" in caplog.text
+    assert "my secret" not in caplog.text
+
+
+async def test_a_press_of_a_stranger_is_left_to_its_question(door: Door) -> None:
+    await door.intake.emit(press("token", n=1, sender=STRANGER))
+
+    assert door.rung == ["controls"]
+
+
+async def test_new_opens_a_session_where_it_arrives(door: Door) -> None:
+    await door.intake.emit(message("old", n=1))
+    await door.intake.emit(command("new", n=2))
+    await door.intake.emit(message("fresh", n=3))
+
+    assert rows(door.path, "SELECT body, session_id FROM message ORDER BY id") == [
+        ("old", 1),
+        ("fresh", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("event", "lane"),
+    [
+        (message("hi", n=1), Lane.TURN),
+        (command("call", "x {}", n=1), Lane.TURN),
+        (command("stop", n=1), Lane.CONTROL),
+        (command("reload_mcp", n=1), Lane.CONTROL),
+        (command("nonsense", n=1), Lane.CONTROL),
+        (press("t", n=1), Lane.CONTROL),
+        (
+            MessageEdited(
+                place=chat(),
+                native_id="e",
+                dedupe="e",
+                sender=ANNA,
+                sent_at=NOON,
+                edited="n1",
+                text="x",
+            ),
+            Lane.CONTROL,
+        ),
+        (
+            MessageDeleted(
+                place=chat(), native_id="d", dedupe="d", sender=ANNA, sent_at=NOON, deleted="n1"
+            ),
+            Lane.CONTROL,
+        ),
+    ],
+)
+def test_only_messages_and_calls_wait_behind_a_turn(event: InboundEvent, lane: Lane) -> None:
+    assert lane_of(event) is lane
+
+
+class BusyStore:
+    """Implements `InboundStore` while nothing can be written."""
+
+    async def accept(self, accept: Accept) -> Accepted | Duplicate:
+        raise StoreBusy("locked")
+
+    async def finish(self, inbound: InboundId) -> None:
+        raise StoreBusy("locked")
+
+    async def migrate_chat(self, migrate: MigrateChat) -> int:
+        raise StoreBusy("locked")
+
+
+async def test_a_busy_store_is_told_to_the_adapter_so_that_nothing_is_acknowledged() -> None:
+    intake = Intake(BusyStore(), access(), Wakeups())
+
+    with pytest.raises(StoreBusy):
+        await intake.emit(message("hi", n=1))
+
+
+async def test_after_closing_nothing_is_taken_or_acknowledged(door: Door) -> None:
+    door.intake.close()
+
+    with pytest.raises(StoreBusy):
+        await door.intake.emit(message("hi", n=1))
+    assert door.count("inbound") == 0
+
+
+@pytest.mark.parametrize(("sender", "sessions"), [(ADMIN, 2), (ANNA, 2)])
+async def test_whoever_may_give_the_command_gets_a_new_session(
+    door: Door, sender: Actor, sessions: int
+) -> None:
+    await door.intake.emit(message("hi", n=1, sender=sender))
+    await door.intake.emit(command("new", n=2, sender=sender))
+
+    assert door.count("session") == sessions

@@ -1,0 +1,217 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from gateway.domain.canonical import CanonicalJson
+from gateway.domain.model import ModelReply, ModelRequest
+from gateway.ports import Approver
+from gateway.runtime.turn import STOPPED
+from tests.fakes.house import House, running
+from tests.fakes.loopback import ANNA, BEN, chat
+from tests.fakes.model import ScriptedModel, calls_tool, says
+from tests.fakes.tools import FakeTools, tool
+from tests.support.eventually import eventually_async
+from tests.support.requirement import requirement
+
+pytestmark = pytest.mark.anyio
+
+ADD = "mcp__demo__add"
+ENDS = "SELECT state FROM turn ORDER BY id"
+
+
+class SlowModel(ScriptedModel):
+    """Answers each request only when the test lets it, and knows how many are under way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Semaphore(0)
+        self.asked = asyncio.Semaphore(0)
+        self.under_way = 0
+        self.most = 0
+
+    async def complete(self, request: ModelRequest, *, on_text: object = None) -> ModelReply:
+        self.requests.append(request)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        self.asked.release()
+        try:
+            await self.gate.acquire()
+        finally:
+            self.under_way -= 1
+        return says(f"re {request.history[-1].text}")
+
+    def users(self, n: int) -> list[str]:
+        """What people said in request `n`."""
+        return [item.text for item in self.requests[n].history]
+
+
+@requirement("turn.order")
+async def test_a_conversation_has_one_turn_at_a_time_while_others_go_on(tmp_path: Path) -> None:
+    model = SlowModel()
+
+    async with running(tmp_path, model) as house:
+        for n in (1, 2, 3):
+            await house.say(f"first {n}", place=chat(n))
+        for _ in range(3):
+            await model.asked.acquire()
+        await house.say("second", place=chat(1))
+        await asyncio.sleep(0.05)
+        assert model.under_way == 3
+        assert house.rows(ENDS) == [("running",)] * 3
+
+        for _ in range(4):
+            model.gate.release()
+        assert await house.replies(2, place=chat(1)) == ["re first 1", "re second"]
+
+
+@requirement("busy.none_lost", "case.db11", "fault.f28")
+async def test_messages_during_a_turn_and_one_as_it_ends_are_answered_once_in_order(
+    tmp_path: Path,
+) -> None:
+    model = SlowModel()
+
+    async with running(tmp_path, model) as house:
+        await house.say("m1")
+        await model.asked.acquire()
+        for text in ("m2", "m3", "m4"):
+            await house.say(text)
+        async with asyncio.TaskGroup() as tasks:
+            model.gate.release()
+            tasks.create_task(house.say("m5"))
+        await model.asked.acquire()
+        model.gate.release()
+        model.gate.release()
+        await eventually_async(
+            lambda: house.rows("SELECT count(*) FROM inbound WHERE state <> 'done'") == [(0,)]
+        )
+        ends = house.rows(ENDS)
+        answered = house.rows(
+            "SELECT m.body FROM inbound i JOIN message m ON m.id = i.message_id"
+            " ORDER BY i.turn_id, i.id"
+        )
+
+    assert [text for (text,) in answered] == ["m1", "m2", "m3", "m4", "m5"]
+    assert len(ends) == len(model.requests) == len(house.adapter.texts()) in {2, 3}
+    assert model.most == 1
+    assert model.users(0) == ["m1"]
+    assert model.users(1)[:5] == ["m1", "re m1", "m2", "m3", "m4"]
+
+
+async def test_two_people_in_one_conversation_get_a_turn_each(tmp_path: Path) -> None:
+    model = SlowModel()
+
+    async with running(tmp_path, model) as house:
+        await house.say("a")
+        await model.asked.acquire()
+        await house.say("b", sender=BEN)
+        await house.say("c", sender=ANNA)
+        for _ in range(3):
+            model.gate.release()
+        assert await house.replies(3) == ["re a", "re b", "re c"]
+        assert house.rows("SELECT requester FROM turn ORDER BY id") == [
+            ("loop:1",),
+            ("loop:2",),
+            ("loop:1",),
+        ]
+
+    # What waits for its own turn is not told ahead of it.
+    assert model.users(1) == ["a", "re a", "b"]
+
+
+async def test_stop_ends_the_turn_and_its_question_and_the_next_message_is_answered(
+    tmp_path: Path,
+) -> None:
+    tools = FakeTools()
+    tools.add(tool("add"), gated=True)
+    model = ScriptedModel([calls_tool(ADD), says("again")])
+
+    async with running(tmp_path, model, tools=tools) as house:
+        await house.say("add")
+        await house.adapter.until(lambda: bool(house.adapter.cards()))
+        await house.give("stop")
+        await house.adapter.until(lambda: STOPPED in house.adapter.texts())
+        assert house.rows("SELECT state, decision FROM question") == [("cancelled", "withdraw")]
+        assert house.rows(ENDS) == [("cancelled",)]
+        assert house.rows("SELECT state FROM step WHERE kind = 'tool'") == [("error",)]
+        await house.say("and now?")
+        await house.adapter.until(lambda: "again" in house.adapter.texts())
+        closed = [item.body for item in house.adapter.sent if item.kind == "edit"]
+
+    assert tools.ran == []
+    assert any("No longer waiting: stopped" in body for body in closed)
+
+
+async def test_a_call_that_was_under_way_when_stopped_is_unknown(tmp_path: Path) -> None:
+    started = asyncio.Event()
+
+    async def hang(arguments: CanonicalJson, approver: Approver) -> str:
+        started.set()
+        await asyncio.Event().wait()
+        return ""
+
+    tools = FakeTools()
+    tools.add(tool("add"), hang)
+
+    async with running(tmp_path, ScriptedModel([calls_tool(ADD)]), tools=tools) as house:
+        await house.say("add")
+        await started.wait()
+        assert house.runtime.workers.stop(chat(), by=ANNA)
+        assert not house.runtime.workers.stop(chat(), by=ANNA)
+        await house.replies(1)
+        assert house.rows("SELECT state FROM step WHERE kind = 'tool'") == [("unknown",)]
+
+
+async def test_there_is_nothing_to_stop_where_no_turn_runs(tmp_path: Path) -> None:
+    async with running(tmp_path, ScriptedModel()) as house:
+        assert not house.runtime.workers.stop(chat(), by=ANNA)
+        await house.say("hi")
+        await house.replies(1)
+        assert not house.runtime.workers.stop(chat(), by=ANNA)
+
+
+async def test_at_shutdown_a_running_turn_is_finished_and_its_reply_sent(tmp_path: Path) -> None:
+    model = SlowModel()
+
+    async with running(tmp_path, model) as house:
+        await house.say("hi")
+        await model.asked.acquire()
+        house.runtime.stop()
+        await asyncio.sleep(0)
+        model.gate.release()
+
+    assert house.adapter.texts() == ["re hi"]
+
+
+async def test_at_shutdown_a_turn_that_waits_on_a_person_is_parked_at_once(tmp_path: Path) -> None:
+    tools = FakeTools()
+    tools.add(tool("add"), gated=True)
+
+    async with asyncio.timeout(5):
+        async with running(tmp_path, ScriptedModel([calls_tool(ADD)]), tools=tools) as house:
+            await house.say("add")
+            await house.adapter.until(lambda: bool(house.adapter.cards()))
+
+    assert house.rows("SELECT state FROM question") == [("pending",)]
+    assert house.rows("SELECT lease_owner FROM conversation") == [(None,)]
+
+
+async def test_a_turn_taken_over_by_another_worker_ends_without_a_word(tmp_path: Path) -> None:
+    model = SlowModel()
+
+    async with running(tmp_path, model) as house:
+        await house.say("hi")
+        await model.asked.acquire()
+        await _take_over(house)
+        model.gate.release()
+        await eventually_async(lambda: not house.runtime.workers.is_busy(chat()))
+        assert house.rows(ENDS) == [("running",)]
+
+    assert house.adapter.texts() == []
+
+
+async def _take_over(house: House) -> None:
+    """Claim the conversation as a second process would after the lease ran out."""
+    await house.store.recover(worker="other")
+    claim = await house.store.claim_turn(worker="other")
+    assert claim is not None
