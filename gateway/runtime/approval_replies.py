@@ -10,7 +10,7 @@ from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.question import Action, Question, QuestionKind, QuestionState, Surface
 from gateway.ports import Clock, Questions
 from gateway.runtime.cards import name_of, one_line, title_of
-from gateway.runtime.decisions import Decisions, sentence
+from gateway.runtime.decisions import Decisions
 
 MAX_LISTED: Final = 20
 MIN_ID: Final = 4
@@ -63,7 +63,7 @@ class ApprovalReplies:
         pending = await self._questions.pending(shown_in=event.place)
         now = self._clock.now()
         lines = [
-            f"`{item.short}` {title_of(item)}, asked by {name_of(item.requester)}, "
+            f"`{item.short}` {title_of(item)}, asked by {name_of(self._decisions.named(item).requester)}, "
             f"{max(0.0, (item.expires_at - now).total_seconds()):.0f} s left"
             for item in pending[:MAX_LISTED]
         ]
@@ -80,7 +80,7 @@ class ApprovalReplies:
             return f"There is no question {one_line(identifier)}. /approvals lists what waits."
         if isinstance(found, Ambiguous):
             return f"{one_line(identifier)} names several: {_listed(found.candidates)}."
-        return found
+        return self._decisions.named(found)
 
     async def _decide(
         self, question: Question, actor: Actor, action: Action, *, reason: str = ""
@@ -88,7 +88,7 @@ class ApprovalReplies:
         ruling = await self._decisions.decide(
             question, actor=actor, surface=Surface.COMMAND, action=action, reason=reason
         )
-        said = sentence(ruling, question, actor=actor, action=action)
+        said = self._decisions.sentence(ruling, question, actor=actor, action=action)
         return f"`{question.short}` {title_of(question)}: {said}"
 
 

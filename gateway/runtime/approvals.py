@@ -69,6 +69,11 @@ class ApprovalBroker:
         self._asking = Asking(store, questions, renderers, self._decisions, wakeups, clock, config)
         self._stopping = False
 
+    @property
+    def decisions(self) -> Decisions:
+        """The one door through which questions end; every other way to decide uses it too."""
+        return self._decisions
+
     def stop(self) -> None:
         """Say that the process ends: whoever is cancelled from now on leaves its question open."""
         self._stopping = True

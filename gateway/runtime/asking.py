@@ -53,6 +53,7 @@ class Asking:
 
     async def ask(self, draft: Draft, renderer: Renderer) -> Question | str:
         """Store a question with its card; a text says why it cannot be shown here."""
+        self._decisions.remember(draft.call.requester)
         for clash in range(MAX_CLASHES):
             # A few open questions rarely share four characters; many may.
             question = self._question(draft, short=SHORT_LENGTH + clash // 2)
@@ -94,7 +95,7 @@ class Asking:
             if not isinstance(found, Question):
                 raise Conflict(f"question {current.id} is gone")
             current = found
-        return current
+        return self._decisions.named(current)
 
     async def _news(self, question: QuestionId, seconds: float) -> None:
         await _first(

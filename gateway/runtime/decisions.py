@@ -3,7 +3,9 @@
 Every way to decide (button, command, shell, bridge, expiry, /stop) comes through here.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from gateway.domain.delivery import Part
@@ -48,6 +50,8 @@ SAID: Final = {
     Action.CANCEL: "Cancelled.",
 }
 
+MAX_NAMES: Final = 1_000
+
 
 class Decisions:
     """The one door through which a pending question ends."""
@@ -69,6 +73,26 @@ class Decisions:
         self._wakeups = wakeups
         self._clock = clock
         self._config = config
+        self._names: OrderedDict[str, str] = OrderedDict()
+
+    def remember(self, actor: Actor) -> None:
+        """Learn what somebody is called; rows keep only ids."""
+        if not actor.name:
+            return
+        self._names[str(actor)] = actor.name
+        self._names.move_to_end(str(actor))
+        while len(self._names) > MAX_NAMES:
+            self._names.popitem(last=False)
+
+    def named(self, question: Question) -> Question:
+        """Return a question as it was read, its people called by name where we know one."""
+        decision = question.decision
+        if decision is not None and decision.by is not None:
+            decision = replace(decision, by=self._called(decision.by))
+        return replace(question, requester=self._called(question.requester), decision=decision)
+
+    def _called(self, actor: Actor) -> Actor:
+        return actor if actor.name else replace(actor, name=self._names.get(str(actor), ""))
 
     async def decide(
         self,
@@ -86,6 +110,7 @@ class Decisions:
 
         A refusal is a result too, and every attempt is in the books.
         """
+        self.remember(actor)
         if not self.may(question, actor=actor, action=action):
             return await self.refuse(
                 question, actor=actor, surface=surface, action=action, inbound=inbound
@@ -166,6 +191,16 @@ class Decisions:
         await self._store.expire_due(ExpireDue(questions=edits))
         self._ring(edits)
 
+    def sentence(self, ruling: Ruling, question: Question, *, actor: Actor, action: Action) -> str:
+        """Return what the person who tried is told, as one clear sentence."""
+        if isinstance(ruling, Settled):
+            return SAID[action]
+        if isinstance(ruling, Counted):
+            more = "one more" if ruling.votes_needed == 1 else f"{ruling.votes_needed} more"
+            return f"Your vote counts; {more} allowed person must agree."
+        current = self.named(ruling.question or question)
+        return refusal(ruling.why, current, actor=actor, action=action)
+
     def _ring(self, questions: Mapping[QuestionId, object] | Sequence[QuestionId]) -> None:
         for question in questions:
             self._wakeups.settled(question)
@@ -195,7 +230,7 @@ class Decisions:
         )
         text = await self._words(question, action)
         return renderer.closed_card(
-            closed_view(question, text=text, closed=said, now=now, config=self._config)
+            closed_view(self.named(question), text=text, closed=said, now=now, config=self._config)
         )
 
     async def _words(self, question: Question, action: Action) -> str:
@@ -206,19 +241,9 @@ class Decisions:
         return review_text(form, state or NO_STATE)
 
 
-def sentence(ruling: Ruling, question: Question, *, actor: Actor, action: Action) -> str:
-    """Return what the person who tried is told, as one clear sentence."""
-    if isinstance(ruling, Settled):
-        return SAID[action]
-    if isinstance(ruling, Counted):
-        more = "one more" if ruling.votes_needed == 1 else f"{ruling.votes_needed} more"
-        return f"Your vote counts; {more} allowed person must agree."
-    return refusal(ruling, ruling.question or question, actor=actor, action=action)
-
-
-def refusal(refused: Refused, question: Question, *, actor: Actor, action: Action) -> str:
+def refusal(why: Why, question: Question, *, actor: Actor, action: Action) -> str:
     """Return why an attempt changed nothing."""
-    match refused.why:
+    match why:
         case Why.UNKNOWN:
             return "That question is not known any more."
         case Why.NOT_ALLOWED if action is Action.ALLOW_ALWAYS:

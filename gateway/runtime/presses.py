@@ -12,7 +12,7 @@ from gateway.domain.question import Action, Button, Question, QuestionKind, Ques
 from gateway.ports import Clock, Questions, QuestionStore, Renderer
 from gateway.runtime.cards import no_answer
 from gateway.runtime.config import ApprovalsConfig
-from gateway.runtime.decisions import Decisions, late, refusal, sentence
+from gateway.runtime.decisions import Decisions, late, refusal
 from gateway.runtime.drawing import draw
 from gateway.runtime.forms import moves
 from gateway.runtime.forms.moves import NO_STATE, Finish, Move, NoMove, read_argument
@@ -55,7 +55,7 @@ class Presses:
 
     async def press(self, event: ButtonPressed, *, inbound: InboundId) -> Answered:
         """Do what a button means for whoever pressed it."""
-        found = await self._questions.by_token(event.token)
+        found = await self._by_token(event.token)
         if found is None:
             return Answered(text=UNKNOWN)
         question, button = found
@@ -71,7 +71,7 @@ class Presses:
 
     async def submit(self, event: FormSubmitted, *, inbound: InboundId) -> Answered:
         """Take typed answers to a form, field by field as far as they were given."""
-        found = await self._questions.by_token(event.token)
+        found = await self._by_token(event.token)
         if found is None:
             return Answered(text=UNKNOWN)
         question, button = found
@@ -85,6 +85,10 @@ class Presses:
         if question.form is None or state is None or button.action is not Action.ANSWER:
             return Answered(text=UNKNOWN)
         return await self._take(question, question.form, state, button, event)
+
+    async def _by_token(self, token: str) -> tuple[Question, Button] | None:
+        found = await self._questions.by_token(token)
+        return None if found is None else (self._decisions.named(found[0]), found[1])
 
     async def _take(
         self, question: Question, form: Form, state: FormState, button: Button, event: FormSubmitted
@@ -171,7 +175,7 @@ class Presses:
             token=button.token,
             inbound=inbound,
         )
-        text = sentence(ruling, question, actor=actor, action=button.action)
+        text = self._decisions.sentence(ruling, question, actor=actor, action=button.action)
         return Answered(text=text, ruling=ruling)
 
     async def _refused(
@@ -194,7 +198,7 @@ class Presses:
         refused = await self._decisions.refuse(
             question, actor=actor, surface=Surface.BUTTON, action=action, inbound=inbound
         )
-        return Answered(text=refusal(refused, question, actor=actor, action=action))
+        return Answered(text=refusal(refused.why, question, actor=actor, action=action))
 
     def _closed(self, question: Question, action: Action, actor: Actor) -> Answered | None:
         if question.state is not QuestionState.PENDING:
