@@ -64,6 +64,7 @@ from gateway.domain.operations.turns import (
     Recorded,
     RecordSteps,
     Release,
+    TurnEnd,
 )
 from gateway.domain.operations.upkeep import (
     AddAudit,
@@ -469,6 +470,10 @@ class Inbox(Protocol):
 
     async def activity(self, place: Place) -> Activity:
         """Whether a conversation works, waits for an answer, or has nothing left to do."""
+        ...
+
+    async def last_turn(self, place: Place) -> tuple[TurnId, TurnEnd | None] | None:
+        """The newest turn of a conversation and how it ended, None while it runs."""
         ...
 
 

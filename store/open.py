@@ -32,7 +32,7 @@ async def open_store(
 ) -> AsyncGenerator[OpenStore]:
     """Open the database at `path` until the block ends; the caller holds the home.
 
-    `on_commit` is called in the event loop after each commit that wrote an event.
+    `on_commit` is called in the event loop after each group commit.
 
     Raises:
         ForeignDatabase: The file belongs to another application.
@@ -40,13 +40,16 @@ async def open_store(
         StoreBroken: It is read-only, damaged or unreadable.
         StoreBusy: Another program kept it locked.
     """
-    hints: list[Callable[[], None]] = [] if on_commit is None else [on_commit]
+    new_event: list[Callable[[], None]] = []
 
-    def tell() -> None:
-        for hint in hints:
-            hint()
+    def tell(wrote_event: bool) -> None:
+        if wrote_event:
+            for notify in new_event:
+                notify()
+        if on_commit is not None:
+            on_commit()
 
-    writer = Writer(path, clock=clock, pace=pace, on_event=tell)
+    writer = Writer(path, clock=clock, pace=pace, on_commit=tell)
     await writer.start()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(writer.close)
@@ -54,5 +57,5 @@ async def open_store(
         from store.readers import open_readers
 
         readers = await stack.enter_async_context(open_readers(path, clock=clock))
-        hints.append(readers.notify)
+        new_event.append(readers.notify)
         yield OpenStore(store=SqliteStore(writer), readers=readers.ports, writer=writer)

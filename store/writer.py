@@ -72,7 +72,10 @@ class _Outcome:
 
 
 class Writer:
-    """Hands operations to the writing thread of one database; used from one event loop."""
+    """Hands operations to the writing thread of one database; used from one event loop.
+
+    `on_commit` is called there after each group commit, told whether an event was written.
+    """
 
     def __init__(
         self,
@@ -80,12 +83,12 @@ class Writer:
         *,
         clock: Clock,
         pace: Pace = DEFAULT_PACE,
-        on_event: Callable[[], None],
+        on_commit: Callable[[bool], None],
     ) -> None:
         self._path = path
         self._clock = clock
         self._pace = pace
-        self._on_event = on_event
+        self._on_commit = on_commit
         self._loop = asyncio.get_running_loop()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closing = threading.Event()
@@ -357,8 +360,7 @@ class Writer:
                 outcome.future.set_result(outcome.value)
             else:
                 outcome.future.set_exception(outcome.error)
-        if wrote_event:
-            self._on_event()
+        self._on_commit(wrote_event)
 
 
 def _open_current(path: Path) -> "Connection":

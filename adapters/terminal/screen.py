@@ -6,7 +6,7 @@ import stat
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Final, Protocol, TextIO
 
 from adapters.terminal.buttons import OpenCard
 
@@ -30,6 +30,17 @@ class Screen(Protocol):
         ...
 
 
+MAX_LINE_BYTES: Final = 4 << 20
+MAX_SINGLE_DIGIT: Final = 9
+
+
+def write_line(sink: TextIO, text: str) -> None:
+    """Print and flush; characters the encoding lacks are replaced."""
+    encoding = sink.encoding or "utf-8"
+    sink.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+    sink.flush()
+
+
 class Pipe:
     """Lines of a stream that is no terminal; answers are flushed as they come."""
 
@@ -49,10 +60,8 @@ class Pipe:
         return raw.decode("utf-8", "surrogateescape").rstrip("\r\n") if raw else None
 
     def write(self, text: str) -> None:
-        """Print and flush; bytes the encoding lacks are replaced."""
-        encoding = self._sink.encoding or "utf-8"
-        self._sink.write(text.encode(encoding, "replace").decode(encoding) + "\n")
-        self._sink.flush()
+        """Print and flush."""
+        write_line(self._sink, text)
 
     async def _open(self) -> asyncio.StreamReader:
         reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
@@ -67,11 +76,28 @@ class Pipe:
         return reader
 
 
-MAX_LINE_BYTES = 4 << 20
-
-
 def _is_plain_file(source: TextIO) -> bool:
-    return stat.S_ISREG(os.fstat(source.fileno()).st_mode) or source.fileno() < 0
+    return stat.S_ISREG(os.fstat(source.fileno()).st_mode)
+
+
+class OneLine:
+    """One request given beforehand; everything shown goes to `sink`."""
+
+    sequential = True
+
+    def __init__(self, line: str, sink: TextIO) -> None:
+        self._line: str | None = line
+        self._sink = sink
+
+    async def read(self, card: Callable[[], OpenCard | None]) -> str | None:
+        """Return the line once, then None."""
+        del card
+        line, self._line = self._line, None
+        return line
+
+    def write(self, text: str) -> None:
+        """Print and flush."""
+        write_line(self._sink, text)
 
 
 class Keyboard:
@@ -141,6 +167,3 @@ class Keyboard:
                     buffer.validate_and_handle()
 
         return keys
-
-
-MAX_SINGLE_DIGIT = 9

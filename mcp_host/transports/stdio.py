@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import shutil
+import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -117,11 +118,16 @@ def _plan(server: str, command: Command) -> _Plan:
         name = os.path.join(cwd or "", name)
         program = shutil.which(name)
     else:
-        # The child's PATH decides, as it would in its own shell.
-        program = shutil.which(name, path=environment.variables.get("PATH", os.defpath))
+        program = _find(name, environment.variables.get("PATH", os.defpath))
     if program is None:
         raise ToolHostError(server, f"command not found: {command.command}")
     return _Plan(program=os.path.abspath(program), cwd=cwd, environment=environment)
+
+
+def _find(name: str, path: str) -> str | None:
+    # The child's PATH decides, as it would in its own shell; what is installed beside this program
+    # (the demo server is `hermes` itself) is found without it too.
+    return shutil.which(name, path=path) or shutil.which(name, path=os.path.dirname(sys.executable))
 
 
 class StdioLink:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from gateway.domain.conversation import Activity
-from gateway.domain.ids import ConversationId, InboundId, MessageId, Place, SessionId
+from gateway.domain.ids import ConversationId, InboundId, MessageId, Place, SessionId, TurnId
 from gateway.domain.operations.inbound import StoredInbound
+from gateway.domain.operations.turns import TurnEnd
 from store.codec import RowLike, event_from_json, storable
 from store.readers.database import Database
 from store.readers.decoding import decode_each, decode_one
@@ -40,6 +41,13 @@ class InboxReader:
         """Return whether a conversation works, waits for an answer, or has nothing left to do."""
         row = await self._database.first(sql.ACTIVITY, session_key=storable(place.session_key))
         return Activity.SETTLED if row is None else Activity(row["activity"])
+
+    async def last_turn(self, place: Place) -> tuple[TurnId, TurnEnd | None] | None:
+        """Return the newest turn of a conversation and how it ended, None while it runs."""
+        row = await self._database.first(sql.LAST_TURN, session_key=storable(place.session_key))
+        if row is None:
+            return None
+        return TurnId(row["id"]), None if row["ended_at"] is None else TurnEnd(row["state"])
 
 
 def inbound_from_row(row: RowLike) -> StoredInbound:

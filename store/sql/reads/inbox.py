@@ -36,3 +36,7 @@ ACTIVITY: Final = lines(
     "  ELSE 'settled' END AS activity",
     f"FROM conversation c WHERE c.id = {CONVERSATION_OF_KEY}",
 )
+LAST_TURN: Final = lines(
+    "SELECT id, state, ended_at FROM turn",
+    f"WHERE conversation_id = {CONVERSATION_OF_KEY} ORDER BY id DESC LIMIT 1",
+)
