@@ -14,8 +14,8 @@ from typing import Final, TypeAlias, TypeGuard
 MAX_PATTERN: Final = 500
 """Characters of a pattern that is looked at."""
 
-MAX_PATHS: Final = 5_000_000
-"""Ways a search may have to try: a fraction of a second."""
+MAX_STEPS: Final = 25_000_000
+"""Steps a search may have to take: half a second at the most."""
 
 _MAX_DEPTH: Final = 20
 _TOKEN: Final = re.compile(
@@ -61,6 +61,17 @@ class _Item:
 _Sequence: TypeAlias = "tuple[_Item, ...]"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Effort:
+    """In how many ways a part may match, and how many steps it takes to try them all."""
+
+    ways: float = 1
+    steps: float = 1
+
+
+_ONCE: Final = _Effort()
+
+
 class _Refused(Exception):
     """It uses what the estimate does not cover."""
 
@@ -72,11 +83,11 @@ def bounded_pattern(pattern: object, *, length: int) -> TypeGuard[str]:
     try:
         re.compile(pattern)
         branches = _branches(_tokens(pattern), depth=0)
-        ways = _ways_of_branches(branches, length)
+        effort = _effort_of_branches(branches, length)
     except (re.error, RecursionError, OverflowError, _Refused):
         return False
     anchored = all(branch and branch[0].kind == "start" for branch in branches)
-    return ways * (1 if anchored else length) <= MAX_PATHS
+    return effort.steps * (1 if anchored else length) <= MAX_STEPS
 
 
 def _tokens(pattern: str) -> Iterator[re.Match[str]]:
@@ -129,34 +140,45 @@ def _repeat(sequence: list[_Item], token: re.Match[str]) -> None:
             )
 
 
-def _ways_of_branches(branches: tuple[_Sequence, ...], length: int) -> float:
-    ways = [_ways(branch, length) for branch in branches]
-    return max(ways) if _told_apart(branches) else sum(ways)
+def _effort_of_branches(branches: tuple[_Sequence, ...], length: int) -> _Effort:
+    efforts = [_effort(branch, length) for branch in branches]
+    ways = (effort.ways for effort in efforts)
+    return _Effort(
+        ways=max(ways) if _told_apart(branches) else sum(ways),
+        steps=sum(effort.steps for effort in efforts),
+    )
 
 
-def _ways(sequence: _Sequence, length: int) -> float:
-    total = 1.0
+def _effort(sequence: _Sequence, length: int) -> _Effort:
+    ways, steps = 1.0, 1.0
     for item, following in zip_longest(sequence, sequence[1:]):
-        total *= _ways_of_item(item, following, length)
-    return total
+        effort = _effort_of_item(item, following, length)
+        # Behind every way so far, this item is tried anew.
+        steps += ways * effort.steps
+        ways *= effort.ways
+    return _Effort(ways=ways, steps=steps)
 
 
-def _ways_of_item(item: _Item, following: _Item | None, length: int) -> float:
+def _effort_of_item(item: _Item, following: _Item | None, length: int) -> _Effort:
     if item.kind not in ("atom", "group"):
-        return 1
-    inner = _ways_of_branches(item.branches, length) if item.kind == "group" else 1
+        return _ONCE
+    inner = _effort_of_branches(item.branches, length) if item.kind == "group" else _ONCE
     high = length if item.high is None else min(item.high, length)
-    spread = max(1, high - item.low + 1)
     if item.low == item.high:
-        return inner ** min(item.low, length) if inner < MAX_PATHS else math.inf
+        ways = inner.ways**high if inner.ways < MAX_STEPS else math.inf
+        return _Effort(ways=ways, steps=inner.steps * max(1, high) * ways)
+    # The rounds of a run share the text, so together they cost its length.
+    spread = max(1, high - item.low + 1)
+    steps = high + inner.steps
     if item.kind == "atom" and following is not None and _stops(item, following):
-        return 1
-    if inner == 1:
-        return spread
+        return _Effort(ways=1, steps=steps)
+    if inner.ways == 1:
+        return _Effort(ways=spread, steps=steps)
     if high <= 1:
-        return inner + 1
+        return _Effort(ways=inner.ways + 1, steps=steps)
     # Where its rounds begin is given, so a way is told by where the last one ends.
-    return length if _is_separated(item, length) else math.inf
+    ways = length if _is_separated(item, length) else math.inf
+    return _Effort(ways=ways, steps=steps)
 
 
 def _stops(item: _Item, following: _Item) -> bool:
@@ -175,8 +197,8 @@ def _is_separated(group: _Item, length: int) -> bool:
         return False
     if not all(item.kind == "atom" and _apart(first, item) for item in rest):
         return False
-    free = [_ways_of_item(item, after, length) > 1 for item, after in zip_longest(rest, rest[1:])]
-    return sum(free) <= 1
+    efforts = [_effort_of_item(*pair, length) for pair in zip_longest(rest, rest[1:])]
+    return sum(effort.ways > 1 for effort in efforts) <= 1
 
 
 def _told_apart(branches: tuple[_Sequence, ...]) -> bool:
