@@ -176,9 +176,10 @@ def _effort_of_item(item: _Item, following: _Item | None, length: int) -> _Effor
         return _Effort(ways=spread, steps=steps)
     if high <= 1:
         return _Effort(ways=inner.ways + 1, steps=steps)
+    if not _is_separated(item, length):
+        return _Effort(ways=math.inf, steps=math.inf)
     # Where its rounds begin is given, so a way is told by where the last one ends.
-    ways = length if _is_separated(item, length) else math.inf
-    return _Effort(ways=ways, steps=steps)
+    return _Effort(ways=length, steps=steps)
 
 
 def _stops(item: _Item, following: _Item) -> bool:
