@@ -111,6 +111,7 @@ LATER: Final[Mapping[KeyPath, object]] = {
     ("gateway", "group_sessions_per_user"): True,
     ("approvals", "route"): "here",
     ("store", "retention_days"): 0,
+    ("mcp", "watch"): False,
 }
 """Documented keys without an effect yet, and the value for which that makes no difference."""
 

@@ -1,0 +1,280 @@
+"""Each documented key, set in YAML, arrives where it is read; documentation and schema agree."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from gateway.config.home import Home
+from gateway.config.keys import ITEMS, KEYS, LATER, Tree
+from gateway.config.load import check, load
+from gateway.config.schema import Config
+from gateway.domain.errors import ConfigError
+from gateway.domain.question import ApproverPolicy
+from gateway.runtime.config import PersonRole
+from mcp_host.config import McpConfig, PolicyAction, Protocol, ServerConfig, Trust
+from tests.support.requirement import requirement
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "configuration.md"
+SERVER = "mcp_servers.<name>"
+
+Read = Callable[[Config], Any]
+
+
+def _model(config: Config) -> Any:
+    return config.model
+
+
+def _rule(config: Config) -> Any:
+    return config.access.tools[0]
+
+
+def _server(config: Config) -> ServerConfig:
+    return config.mcp_servers["s"]
+
+
+def _key(config: Config) -> str:
+    return _model(config).api_key.get_secret_value()
+
+
+ROWS: dict[str, tuple[str, Read, object]] = {
+    "model.provider": (
+        "model: {provider: anthropic, name: m}",
+        lambda c: _model(c).provider.value,
+        "anthropic",
+    ),
+    "model.name": ("model: {provider: openai, name: big}", lambda c: _model(c).name, "big"),
+    "model.base_url": (
+        "model: {name: m, base_url: 'http://h/v1'}",
+        lambda c: _model(c).url,
+        "http://h/v1",
+    ),
+    "model.api_key": ("model: {provider: openai, name: m, api_key: k}", _key, "k"),
+    "model.max_tokens": (
+        "model: {provider: openai, name: m, max_tokens: 9}",
+        lambda c: _model(c).max_tokens,
+        9,
+    ),
+    "model.temperature": (
+        "model: {provider: openai, name: m, temperature: 0.5}",
+        lambda c: _model(c).temperature,
+        0.5,
+    ),
+    "model.context_window": (
+        "model: {provider: openai, name: m, context_window: 99}",
+        lambda c: _model(c).context_window,
+        99,
+    ),
+    "model.fallbacks": (
+        "model: {provider: openai, name: m, fallbacks: ['anthropic:c']}",
+        lambda c: _model(c).fallbacks[0].label,
+        "anthropic:c",
+    ),
+    "gateway.max_rounds": ("gateway: {max_rounds: 3}", lambda c: c.gateway.max_rounds, 3),
+    "gateway.turn_timeout": ("gateway: {turn_timeout: 30}", lambda c: c.gateway.turn_timeout, 30),
+    "gateway.workspace": ("gateway: {workspace: /w}", lambda c: c.workspace, Path("/w")),
+    "gateway.system_prompt": (
+        "gateway: {system_prompt: Hi}",
+        lambda c: c.gateway.system_prompt,
+        "Hi",
+    ),
+    "access.admins": ("access: {admins: ['a:1']}", lambda c: c.access.admins, {"a:1"}),
+    "access.roles.guest": (
+        "access: {roles: {guest: ['a:1']}}",
+        lambda c: c.access.roles[PersonRole.GUEST],
+        {"a:1"},
+    ),
+    "access.roles.user": (
+        "access: {roles: {user: ['a:1']}}",
+        lambda c: c.access.roles[PersonRole.USER],
+        {"a:1"},
+    ),
+    "access.tools[].match.role": (
+        "access: {tools: [{match: {role: guest}}]}",
+        lambda c: _rule(c).match.role,
+        PersonRole.GUEST,
+    ),
+    "access.tools[].match.platform": (
+        "access: {tools: [{match: {platform: slack}}]}",
+        lambda c: _rule(c).match.platform,
+        "slack",
+    ),
+    "access.tools[].match.channel": (
+        "access: {tools: [{match: {channel: 'slack:C'}}]}",
+        lambda c: _rule(c).match.channel,
+        "slack:C",
+    ),
+    "access.tools[].allow": (
+        "access: {tools: [{allow: ['x*']}]}",
+        lambda c: _rule(c).allow,
+        ("x*",),
+    ),
+    "access.tools[].deny": ("access: {tools: [{deny: ['x*']}]}", lambda c: _rule(c).deny, ("x*",)),
+    "access.tools[].commands": (
+        "access: {tools: [{commands: [help]}]}",
+        lambda c: _rule(c).commands,
+        ("help",),
+    ),
+    "approvals.timeout": ("approvals: {timeout: 9}", lambda c: c.approvals.timeout, 9),
+    "approvals.approvers": (
+        "approvals: {approvers: admins}",
+        lambda c: c.approvals.approvers.policy,
+        ApproverPolicy.ADMINS,
+    ),
+    "approvals.quorum": ("approvals: {quorum: 2}", lambda c: c.approvals.quorum, 2),
+    "approvals.redact": ("approvals: {redact: [iban]}", lambda c: c.approvals.redact, ("iban",)),
+    "tools.tool_search.enabled": (
+        "tools: {tool_search: {enabled: 'off'}}",
+        lambda c: c.tools.tool_search.enabled,
+        False,
+    ),
+    "tools.tool_search.threshold_pct": (
+        "tools: {tool_search: {threshold_pct: 9}}",
+        lambda c: c.tools.tool_search.threshold_pct,
+        9,
+    ),
+    "tools.tool_search.listing_max_tokens": (
+        "tools: {tool_search: {listing_max_tokens: 9}}",
+        lambda c: c.tools.tool_search.listing_max_tokens,
+        9,
+    ),
+    "mcp.discovery_concurrency": (
+        "mcp: {discovery_concurrency: 9}",
+        lambda c: c.mcp.discovery_concurrency,
+        9,
+    ),
+    "mcp.probe_interval": ("mcp: {probe_interval: 9}", lambda c: c.mcp.probe_interval, 9),
+    "mcp.first_turn_wait": ("mcp: {first_turn_wait: 9}", lambda c: c.mcp.first_turn_wait, 9),
+    f"{SERVER}.command": ("command: y", lambda c: _server(c).command, "y"),
+    f"{SERVER}.args": ("args: [a, 1]", lambda c: _server(c).args, ("a", "1")),
+    f"{SERVER}.env": ("env: {A: b}", lambda c: _server(c).env, {"A": "b"}),
+    f"{SERVER}.cwd": ("cwd: /w", lambda c: _server(c).cwd, "/w"),
+    f"{SERVER}.enabled": ("enabled: 'no'", lambda c: _server(c).enabled, False),
+    f"{SERVER}.timeout": ("timeout: 9", lambda c: _server(c).timeout, 9),
+    f"{SERVER}.connect_timeout": ("connect_timeout: 9", lambda c: _server(c).connect_timeout, 9),
+    f"{SERVER}.protocol": ("protocol: legacy", lambda c: _server(c).protocol, Protocol.LEGACY),
+    f"{SERVER}.trust": ("trust: untrusted", lambda c: _server(c).trust, Trust.UNTRUSTED),
+    f"{SERVER}.tools.include": ("tools: {include: a}", lambda c: _server(c).tools.include, ("a",)),
+    f"{SERVER}.tools.exclude": ("tools: {exclude: a}", lambda c: _server(c).tools.exclude, ("a",)),
+    f"{SERVER}.tools.policy": (
+        "tools: {policy: {a: ask}}",
+        lambda c: _server(c).tools.policy,
+        (("a", PolicyAction.ASK),),
+    ),
+    f"{SERVER}.elicitation.enabled": (
+        "elicitation: {enabled: 'off'}",
+        lambda c: _server(c).elicitation.enabled,
+        False,
+    ),
+    f"{SERVER}.elicitation.timeout": (
+        "elicitation: {timeout: 9}",
+        lambda c: _server(c).elicitation.timeout,
+        9,
+    ),
+    "logging.level": ("logging: {level: debug}", lambda c: c.logging.level.value, "debug"),
+    "logging.format": ("logging: {format: json}", lambda c: c.logging.format.value, "json"),
+}
+
+
+def keys_in_force() -> set[str]:
+    """Every key of the schema that has an effect in this version."""
+    later = {".".join(map(str, path)) for path in LATER}
+    return {
+        key
+        for key in (*_leaves(KEYS, ""), *_fields(McpConfig, "mcp"), *_fields(ServerConfig, SERVER))
+        if not any(f"{key}.".startswith(f"{path}.") for path in later)
+    } - {"mcp", "mcp_servers"}
+
+
+def _leaves(tree: Tree, path: str) -> Iterator[str]:
+    for name, below in tree.items():
+        at = f"{path}[]" if name == ITEMS else f"{path}.{name}".removeprefix(".")
+        if below is None:
+            yield at
+        else:
+            yield from _leaves(below, at)
+
+
+def _fields(model: type[BaseModel], path: str) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _fields(kind, f"{path}.{name}")
+        else:
+            yield f"{path}.{name}"
+
+
+def documented() -> list[str]:
+    return re.findall(r"^### `(.+)`$", DOCUMENT.read_text(), re.MULTILINE)
+
+
+@requirement("case.cf8")
+def test_the_documentation_names_exactly_the_keys_of_this_version_once() -> None:
+    assert len(documented()) == len(set(documented()))
+    assert set(documented()) == keys_in_force()
+
+
+@requirement("case.cf8")
+def test_each_key_is_documented_in_the_same_form() -> None:
+    parts = re.split(r"^### .+\n", DOCUMENT.read_text(), flags=re.MULTILINE)[1:]
+    for key, part in zip(documented(), parts, strict=True):
+        lines = [line for line in part.split("\n\n")[0].splitlines() if line]
+        forms = [re.sub(r"^- (\w+): \S.*$", r"\1", line) for line in lines]
+        assert forms == ["Type", "Default", "Does", "Example"], key
+
+
+@requirement("case.cf8")
+@pytest.mark.parametrize("key", sorted(keys_in_force() - {"store.url"}))
+def test_a_documented_key_changes_what_it_names(key: str, tmp_path: Path) -> None:
+    text, read, value = ROWS[key]
+    base = "mcp_servers:\n  s:\n    command: x\n"
+    home = Home(tmp_path)
+    if key == f"{SERVER}.command":
+        text = base.replace("x", "y")
+    elif key.startswith(SERVER):
+        text = f"{base}    {text}\n"
+    home.config_file.write_text(text)
+    loaded = load(home, environ={})
+    assert loaded.findings.items == ()
+    assert read(loaded.config) == value
+    home.config_file.write_text(base)
+    default = load(home, environ={}).config
+    if key.startswith(("model.", "access.")):
+        assert default.model is None
+        assert default.access.tools == ()
+        assert default.access.admins == frozenset()
+        assert default.access.roles == {}
+    else:
+        assert read(default) != value
+
+
+@requirement("case.cf8")
+def test_another_store_is_never_replaced_by_the_file_in_the_home(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.config_file.write_text("store: {url: 'postgresql://u:canary@h/db'}\n")
+    with pytest.raises(ConfigError, match=r"store\.url") as caught:
+        load(home, environ={})
+    assert "canary" not in str(caught.value)
+
+
+def test_keys_of_later_versions_are_known_and_said_to_have_no_effect(tmp_path: Path) -> None:
+    keys = {
+        "platforms",
+        "web",
+        "mcp_serve",
+        "access.rate",
+        "gateway.busy_mode",
+        "approvals.route",
+    }
+    home = Home(tmp_path)
+    home.config_file.write_text(
+        "gateway: {busy_mode: steer}\napprovals: {route: home}\naccess: {rate: {tokens_per_day: 1}}\n"
+        "platforms: {discord: {accounts: {a: {gateway_url: x, channel_overrides: {b: {model: m}}}}}}\n"
+        "web: {metrics: off}\nmcp_serve: {targets: known}\n"
+    )
+    findings = check(home, environ={})
+    assert {item.path for item in findings.items} == keys
+    assert all("not supported by this version" in item.message for item in findings.items)
