@@ -115,19 +115,13 @@ def test_describing_gives_the_parameters_and_says_what_is_unknown() -> None:
 
 
 def test_a_batch_becomes_one_step_for_each_call() -> None:
-    asked = calls(
-        (
-            "tool_call",
-            {
-                "calls": [
-                    {"name": "mcp__demo__list_notes"},
-                    {"name": "nothing", "arguments": {}},
-                    {"name": "mcp__demo__add_note", "arguments": '{"text":"x"}'},
-                    {"name": "mcp__demo__add_note", "arguments": [1]},
-                ]
-            },
-        )
-    )
+    batch: list[object] = [
+        {"name": "mcp__demo__list_notes"},
+        {"name": "nothing"},
+        {"name": "mcp__demo__add_note", "arguments": '{"text":"x"}'},
+        {"name": "mcp__demo__add_note", "arguments": [1]},
+    ]
+    asked = calls(("tool_call", {"calls": batch}))
 
     first, second, third, fourth = toolbox(notes()).plan(asked.calls)
 
@@ -151,7 +145,8 @@ def test_arguments_that_are_no_json_object_are_answered_as_an_error() -> None:
 
 
 def test_a_model_that_calls_without_end_gets_errors_beyond_the_bound() -> None:
-    asked = calls(*[("mcp__demo__add_note", {}) for _ in range(MAX_STEPS_PER_ROUND + 5)])
+    many = [("mcp__demo__add_note", {"n": n}) for n in range(MAX_STEPS_PER_ROUND + 5)]
+    asked = calls(*many)
 
     plans = toolbox(notes()).plan(asked.calls)
 
