@@ -80,3 +80,7 @@ def _check_profile(name: str | None) -> None:
     if name != DEFAULT_PROFILE and not PROFILE_NAME.fullmatch(name):
         problem = "a name has 1 to 64 letters, digits, dots, dashes and underscores"
         raise typer.BadParameter(problem, param_hint="--profile")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
