@@ -122,13 +122,7 @@ def _connect(path: Path, *, new: bool) -> sqlite3.Connection:
 
 def _check_file(path: Path) -> None:
     """Judge an existing file without a lock, a sidecar file or a byte written."""
-    # The application id is in the file itself from its first write on, never only in the log.
-    header = sqlite3.connect(database_uri(path, mode="ro", immutable=True), uri=True)
-    try:
-        found = _number(header, "PRAGMA application_id")
-    finally:
-        header.close()
-    if found != APPLICATION_ID:
+    if _application_id(path) != APPLICATION_ID:
         raise ForeignDatabase(str(path))
     if Path(f"{path}-journal").exists():
         # Killed within its very first write; opening it for writing takes that back.
@@ -136,6 +130,24 @@ def _check_file(path: Path) -> None:
     reader = sqlite3.connect(database_uri(path, mode="ro"), uri=True, timeout=LOCK_SECONDS)
     try:
         _check_content(reader, path)
+    finally:
+        reader.close()
+
+
+def _application_id(path: Path) -> int:
+    # The id is in the file itself from its first write on, never only in the log.
+    header = sqlite3.connect(database_uri(path, mode="ro", immutable=True), uri=True)
+    try:
+        return _number(header, "PRAGMA application_id")
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_CORRUPT or not Path(f"{path}-wal").exists():
+            raise
+    finally:
+        header.close()
+    # Cut off while the log was folded into it, the file is whole only together with the log.
+    reader = sqlite3.connect(database_uri(path, mode="ro"), uri=True, timeout=LOCK_SECONDS)
+    try:
+        return _number(reader, "PRAGMA application_id")
     finally:
         reader.close()
 

@@ -1,7 +1,8 @@
 """Domain values that tests of the store need and do not care about."""
 
-from gateway.domain.ids import Actor
-from gateway.domain.message import CommandGiven
+from gateway.domain.ids import Actor, Place
+from gateway.domain.message import CommandGiven, InboundMessage
+from gateway.domain.operations.inbound import Accept, Lane
 from store.codec import from_ms
 from tests.store.rows import DM
 
@@ -18,3 +19,16 @@ def command(name: str) -> CommandGiven:
         sent_at=from_ms(0),
         name=name,
     )
+
+
+def accept_text(text: str, *, dedupe: str, place: Place = DM) -> Accept:
+    """A message for the agent."""
+    event = InboundMessage(
+        place=place,
+        native_id=dedupe,
+        dedupe=f"{place.platform}:{place.account}:{dedupe}",
+        sender=ADA,
+        sent_at=from_ms(0),
+        text=text,
+    )
+    return Accept(event=event, lane=Lane.TURN)
