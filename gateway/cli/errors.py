@@ -72,8 +72,6 @@ def _end(fault: Exception, invocation: Invocation) -> int:
     redactor = _redactor(invocation)
     if os.environ.get("HERMES_DEBUG") == "1":
         say(redactor.redact("".join(traceback.format_exception(fault))))
-    if isinstance(reason, KeyboardInterrupt):
-        return ExitCode.INTERRUPTED
     if isinstance(reason, GatewayError):
         sentence = " ".join(reason.public_message.split("\n"))
         say(f"hermes: {redactor.redact(sentence)}")

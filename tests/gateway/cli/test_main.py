@@ -15,7 +15,6 @@ from gateway.domain.errors import GatewayNotRunning, NotFound
 from tests.support.requirement import requirement
 
 BIN = Path(sys.executable).parent
-GROUPS = (*HermesGroup.lazy,)
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +76,7 @@ def test_help_starts_quickly() -> None:
 
 
 @requirement("cli.contract.streams")
-@pytest.mark.parametrize("group", [name for name in GROUPS if name != "chat"])
+@pytest.mark.parametrize("group", list(HermesGroup.lazy))
 def test_every_command_explains_itself_on_stdout(
     group: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
