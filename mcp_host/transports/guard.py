@@ -65,10 +65,16 @@ class ProcessGuard:
             shell.kill()
             await shell.wait()
 
+    @property
+    def pid(self) -> int | None:
+        """The shell's process id, None while there is none."""
+        shell = self._shell
+        return shell.pid if shell is not None and shell.returncode is None else None
+
     async def ready(self) -> None:
         """Return when a shell is there to be told of a group; call it before spawning one."""
         async with self._starting:
-            if self._shell is not None and self._shell.returncode is None:
+            if self.pid is not None:
                 return
             if self._shell is not None:
                 logger.warning("the guard of MCP servers' processes ended; starting another")
