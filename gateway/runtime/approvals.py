@@ -80,6 +80,7 @@ class ApprovalBroker:
 
     async def approve(self, call: ToolCall, spec: ToolSpec, *, deadline: Deadline) -> Approval:
         """Say whether a call may run, asking its conversation unless a standing rule allows it."""
+        self._decisions.remember(call.requester)
         known = await self._of_step(call, QuestionKind.TOOL_CALL)
         rule = await self._rules.match(spec, session=call.session)
         if rule is not None:
@@ -168,6 +169,7 @@ class ApprovalBroker:
     async def _form_answer(
         self, draft: Draft, deadline: Deadline, *, known: Question | None = None
     ) -> FormAnswer:
+        self._decisions.remember(draft.call.requester)
         with deadline.paused():
             asked = known or await self._ask(draft)
             if isinstance(asked, str):

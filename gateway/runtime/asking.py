@@ -53,7 +53,6 @@ class Asking:
 
     async def ask(self, draft: Draft, renderer: Renderer) -> Question | str:
         """Store a question with its card; a text says why it cannot be shown here."""
-        self._decisions.remember(draft.call.requester)
         for clash in range(MAX_CLASHES):
             # A few open questions rarely share four characters; many may.
             question = self._question(draft, short=SHORT_LENGTH + clash // 2)

@@ -20,10 +20,10 @@ from gateway.domain.message import (
     MessageDeleted,
     MessageEdited,
 )
-from gateway.domain.operations.deliveries import Enqueue
+from gateway.domain.operations.deliveries import Enqueue, Enqueued
 from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.questions import Settled
-from gateway.ports import Clock, DeliveryStore, InboundStore, Inbox, PressAnswering, Renderer
+from gateway.ports import Clock, Inbox, PressAnswering, Renderer
 from gateway.runtime.command_replies import CommandReplies
 from gateway.runtime.persist import persist
 from gateway.runtime.presses import Answered, Presses
@@ -37,8 +37,14 @@ PRESS_ANSWER_SECONDS: Final = 5.0
 FAILED: Final = "Something went wrong on our side; the log has the detail. Please try again."
 
 
-class ControlStore(InboundStore, DeliveryStore, Protocol):
+class ControlStore(Protocol):
     """What the worker itself writes."""
+
+    async def finish(self, inbound: InboundId) -> None:
+        """Mark an event as worked off."""
+        ...
+
+    async def enqueue(self, enqueue: Enqueue) -> Enqueued: ...
 
 
 class ControlWorker:

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -25,7 +25,7 @@ from gateway.domain.operations.deliveries import ClaimDelivery
 from gateway.domain.operations.inbound import Accept, Accepted, Lane
 from gateway.domain.operations.turns import Claim, PlannedStep, RecordSteps
 from gateway.domain.question import Question
-from gateway.domain.tools import ToolCall, ToolSpec
+from gateway.domain.tools import Reloaded, ServerStatus, ToolCall, ToolSpec
 from gateway.ports import PressAnswering, Readers, Store
 from gateway.runtime.access import Access
 from gateway.runtime.approval_replies import ApprovalReplies
@@ -62,6 +62,27 @@ class Toasts:
 
 
 @dataclass(slots=True, kw_only=True)
+class Host(FakeTools):
+    """A tool host whose servers and reloads are what a test says."""
+
+    statuses: list[ServerStatus] = field(default_factory=list[ServerStatus])
+    reloaded: Reloaded = field(default_factory=Reloaded)
+    hold: asyncio.Event = field(default_factory=asyncio.Event)
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.hold.set()
+
+    def servers(self) -> Sequence[ServerStatus]:
+        return [*FakeTools.servers(self), *self.statuses]
+
+    async def reload(self, server: str | None = None) -> Reloaded:
+        self.reached.set()
+        await self.hold.wait()
+        return self.reloaded
+
+
+@dataclass(slots=True, kw_only=True)
 class People:
     """Everything a test does in a chat; deliveries are sent by `sent()`."""
 
@@ -74,7 +95,7 @@ class People:
     broker: ApprovalBroker
     decisions: Decisions
     worker: ControlWorker
-    host: FakeTools
+    host: Host
     toasts: Toasts
     stopped: list[tuple[Place, Actor]]
     tasks: asyncio.TaskGroup
@@ -309,7 +330,7 @@ async def people(
         )
         decisions = broker.decisions
         presses = Presses(store, questions, renderers, decisions, wakeups, time, approvals)
-        host = FakeTools()
+        host = Host()
         seen = Toasts()
         answering: dict[tuple[str, str], PressAnswering] = {(PLATFORM, ""): seen} if toasts else {}
         commands = CommandReplies(

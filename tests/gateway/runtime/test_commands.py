@@ -1,0 +1,122 @@
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from gateway.domain.operations.inbound import Lane
+from gateway.domain.tools import Reloaded, ServerState, ServerStatus
+from gateway.runtime.commands import COMMANDS, find_command, nearest_command
+from tests.fakes.tools import tool
+from tests.support.clock import NOON
+from tests.support.people import ANNA, BEN, GROUP, ROOT, people
+
+pytestmark = pytest.mark.anyio
+
+FOUNDATIONS = "help new stop status whoami tools mcp call approve deny approvals reload-mcp"
+
+
+def test_the_table_has_every_command_once() -> None:
+    names = [name for item in COMMANDS for name in (item.name, *item.aliases)]
+    assert len(names) == len(set(names))
+    assert set(FOUNDATIONS.split()) <= {item.name for item in COMMANDS}
+    assert [item.name for item in COMMANDS if item.lane is Lane.TURN] == ["call"]
+
+
+def test_a_command_is_found_in_any_spelling() -> None:
+    for name in ("reload-mcp", "/reload_mcp", "RELOAD-MCP"):
+        found = find_command(name)
+        assert found is not None
+        assert found.name == "reload-mcp"
+    assert find_command("frob") is None
+    near = nearest_command("aprove")
+    assert near is not None
+    assert near.name == "approve"
+
+
+async def test_every_command_of_the_control_lane_has_an_answer(tmp_path: Path) -> None:
+    async with people(tmp_path / "state.db") as chat:
+        for item in COMMANDS:
+            if item.lane is Lane.CONTROL:
+                said = await chat.say(item.name, by=ROOT)
+                assert said.strip()
+                assert "There is no command" not in said
+
+
+async def test_help_shows_what_one_may_give(tmp_path: Path) -> None:
+    async with people(tmp_path / "state.db") as chat:
+        assert "`/approve ID [session|always]`: Allow what a card asks" in await chat.say("help")
+        assert "/reload-mcp" not in await chat.say("help")
+        assert "/reload-mcp" in await chat.say("help", by=ROOT)
+        assert "You may not use /reload-mcp" in await chat.say("reload_mcp")
+
+
+async def test_an_unknown_command_names_the_nearest(tmp_path: Path) -> None:
+    async with people(tmp_path / "state.db") as chat:
+        said = await chat.say("aprovals")
+        assert said == "There is no command /aprovals. Did you mean /approvals? /help lists them."
+        assert await chat.say("xyzzy") == "There is no command /xyzzy. /help lists them."
+
+
+async def test_stop_ends_the_turn_of_this_place(tmp_path: Path) -> None:
+    async with people(tmp_path / "state.db") as chat:
+        assert (await chat.say("stop")).startswith("Stopped")
+        assert await chat.say("stop") == "Nothing is running here."
+        assert chat.stopped == [(GROUP, ANNA)] * 2
+
+
+async def test_status_and_whoami_say_where_one_is(tmp_path: Path) -> None:
+    async with people(tmp_path / "state.db") as chat:
+        chat.host.add(tool("list_notes"))
+        status = await chat.say("status")
+        assert f"Conversation `{GROUP.session_key}`" in status
+        assert "0 messages" in status
+        assert "1 of 1 ready" in status
+        assert await chat.say("whoami", by=BEN) == "You are Ben (`loop:2`), role **user**."
+        assert "role **admin**" in await chat.say("whoami", by=ROOT)
+
+
+async def test_tools_are_listed_and_found(tmp_path: Path) -> None:
+    async with people(tmp_path / "state.db") as chat:
+        assert "no tools yet" in await chat.say("tools")
+        for n in range(50):
+            chat.host.add(tool(f"note_{n:02}"))
+        chat.host.add(tool("send_mail", server="mail"))
+        listed = await chat.say("tools")
+        assert "`mcp__demo__note_00`: Note_00" in listed
+        assert "11 more" in listed
+        assert await chat.say("tools", "mail") == "- `mcp__mail__send_mail`: Send_mail"
+        assert await chat.say("tools", "zebra") == "No tool matches zebra."
+
+
+async def test_mcp_says_why_a_server_is_parked_and_when_it_is_tried_again(tmp_path: Path) -> None:
+    parked = ServerStatus(
+        name="linear",
+        state=ServerState.PARKED,
+        since=NOON,
+        tools=0,
+        reason="needs login\x1b[31m",
+        next_probe_at=NOON + timedelta(minutes=5),
+        notes=("2 tools filtered by exclude",),
+    )
+    async with people(tmp_path / "state.db") as chat:
+        assert await chat.say("mcp") == "No MCP server is configured."
+        chat.host.statuses.append(parked)
+        at = (NOON + timedelta(minutes=5)).astimezone().strftime("%H:%M")
+        line = f"**linear** parked, 0 tools: needs login\\u001b[31m: next try at {at}"
+        assert await chat.say("mcp") == f"- {line}"
+        assert await chat.say("mcp", "linear") == f"{line}\n- 2 tools filtered by exclude"
+        assert "There is no MCP server liner" in await chat.say("mcp", "liner")
+
+
+async def test_reload_reports_what_changed(tmp_path: Path) -> None:
+    async with people(tmp_path / "state.db") as chat:
+        assert await chat.say("reload-mcp", by=ROOT) == "Reloaded. Nothing has changed."
+        chat.host.reloaded = Reloaded(added=("a", "b"), parked=(("c", "needs login"),))
+        assert await chat.say("reload-mcp", by=ROOT) == (
+            "Reloaded. added: a, b; parked: c (needs login)."
+        )
+
+
+async def test_a_new_session_is_told_with_its_number(tmp_path: Path) -> None:
+    async with people(tmp_path / "state.db") as chat:
+        assert "(number 1)" in await chat.say("new")
