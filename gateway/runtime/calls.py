@@ -17,10 +17,11 @@ from gateway.ports import Approval, Clock, FormRequest
 from gateway.runtime import functions
 from gateway.runtime.access import Access
 from gateway.runtime.approvals import ApprovalBroker
-from gateway.runtime.journal import Journal, Step, first_line
+from gateway.runtime.journal import Journal
 from gateway.runtime.journal_text import Answer
 from gateway.runtime.loose_json import list_in, object_in
 from gateway.runtime.narration import AgentLog
+from gateway.runtime.steps import Step, first_line
 from gateway.runtime.toolbox import Toolbox
 
 MAX_LABEL_CHARACTERS: Final = 200

@@ -19,10 +19,10 @@ from gateway.runtime.history import (
     said_by_rounds,
     said_now,
 )
-from gateway.runtime.journal import Round
 from gateway.runtime.model_call import ModelCaller
 from gateway.runtime.persist import persist
 from gateway.runtime.prompt import listing_budget, system_prompt
+from gateway.runtime.steps import Round
 from gateway.runtime.tokens import (
     CHARACTERS_PER_TOKEN,
     function_tokens,
@@ -102,7 +102,7 @@ class Context:
         host = self._toolbox.host
         system = system_prompt(
             configured=self._configured,
-            today=self._clock.now().date(),
+            today=self._clock.now().astimezone().date(),
             servers=host.servers(),
             tools=host.tools(),
             deferred=self._toolbox.deferred,

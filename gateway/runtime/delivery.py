@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 
 MAX_SENDS: Final = 8
 """Calls of one account under way at a time; the store keeps the order within a conversation."""
+SEND_SECONDS: Final = 90.0
+"""For one call of an adapter; after that its outcome counts as unknown."""
 LEASE_SECONDS: Final = 120.0
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 60.0
@@ -139,24 +141,28 @@ class DeliveryLoop:
 
     async def _sent(self, delivery: Delivery) -> Outcome:
         try:
-            receipt = await self._adapter.send(delivery)
+            async with asyncio.timeout(SEND_SECONDS):
+                receipt = await self._adapter.send(delivery)
+        except TimeoutError:
+            logger.warning("delivery %d: no answer within %g s", delivery.id, SEND_SECONDS)
+            return await self._lost(delivery, "no answer in time")
         except DeliveryDeferred as error:
             at = self._after(error.retry_after)
-            return Later(id=delivery.id, at=at, error=str(error), park_chat=True)
+            return _later(delivery, at, error=str(error), park_chat=True)
         except DeliveryRejected as error:
             logger.error("delivery %d is given up: %s", delivery.id, error)
             return Dead(id=delivery.id, error=str(error))
         except AdapterUnauthorized as error:
             logger.warning("delivery %d waits: %s", delivery.id, error)
             at = self._after(LONGEST_WAIT_SECONDS)
-            return Later(id=delivery.id, at=at, error=str(error), park_chat=False)
+            return _later(delivery, at, error=str(error))
         except DeliveryUnsure as error:
             logger.warning("delivery %d: %s", delivery.id, error)
             return await self._lost(delivery, str(error))
         except Exception as error:
             logger.exception("delivery %d failed", delivery.id)
             return await self._lost(delivery, type(error).__name__)
-        return Sent(id=delivery.id, receipt=receipt)
+        return Sent(id=delivery.id, receipt=_with(receipt, delivery.marks))
 
     async def _lost(self, delivery: Delivery, error: str) -> Outcome:
         await self._mark(Unsure(id=delivery.id, error=error))
@@ -166,8 +172,9 @@ class DeliveryLoop:
         """Find out what became of a send; unless it certainly did not arrive, a repeat is marked."""
         marks = frozenset[Mark]()
         try:
-            receipt = await self._adapter.settle_unsure(delivery)
-        except DeliveryUnsure as error:
+            async with asyncio.timeout(SEND_SECONDS):
+                receipt = await self._adapter.settle_unsure(delivery)
+        except (DeliveryUnsure, TimeoutError) as error:
             receipt = None
             marks = frozenset({Mark.REPEAT})
             logger.warning("delivery %d may be repeated: %s", delivery.id, error)
@@ -180,19 +187,28 @@ class DeliveryLoop:
         if delivery.attempt >= MAX_UNSURE_ATTEMPTS:
             logger.error("delivery %d is given up after %d sends", delivery.id, delivery.attempt)
             return Dead(id=delivery.id, error=f"no answer to {delivery.attempt} sends")
-        return Later(
-            id=delivery.id,
-            at=self._after(_backoff(delivery.attempt)),
-            error="no answer",
-            park_chat=False,
-            marks=delivery.marks | marks,
-        )
+        at = self._after(_backoff(delivery.attempt))
+        return _later(delivery, at, error="no answer", marks=marks)
 
     async def _mark(self, outcome: Outcome) -> None:
         await persist(lambda: self._store.mark_delivery(outcome), clock=self._clock)
 
     def _after(self, seconds: float) -> datetime:
         return self._clock.now() + timedelta(seconds=seconds)
+
+
+def _later(
+    delivery: Delivery,
+    at: datetime,
+    *,
+    error: str,
+    park_chat: bool = False,
+    marks: frozenset[Mark] = frozenset(),
+) -> Later:
+    """Return that a delivery is tried again; a mark it has is never lost."""
+    return Later(
+        id=delivery.id, at=at, error=error, park_chat=park_chat, marks=delivery.marks | marks
+    )
 
 
 def _with(receipt: Receipt, marks: frozenset[Mark]) -> Receipt:

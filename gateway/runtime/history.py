@@ -14,7 +14,7 @@ from gateway.domain.model import (
     UserSaid,
 )
 from gateway.domain.operations.turns import Claim
-from gateway.runtime.journal import Round
+from gateway.runtime.steps import Round
 from gateway.runtime.tokens import CHARACTERS_PER_TOKEN, message_tokens, tokens_in
 from gateway.runtime.toolbox import joined
 

@@ -1,5 +1,6 @@
 """Replies and answers as the JSON text of their step rows, and back. Pure."""
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -83,9 +84,7 @@ def reply_from_json(text: str) -> TimedReply:
 
 def answer_to_json(answer: Answer) -> str:
     """Return the text of a tool step's result."""
-    return canonical(
-        {"name": answer.name, "state": answer.state.value, "text": capped(answer.text)}
-    )
+    return canonical({"name": answer.name, "state": answer.state.value, "text": answer.text})
 
 
 def answer_from_json(text: str) -> Answer:
@@ -98,6 +97,12 @@ def answer_from_json(text: str) -> Answer:
 
 def _read(text: str) -> Mapping[str, object]:
     return cast("Mapping[str, object]", json.loads(text))
+
+
+def bounded(answer: Answer) -> Answer:
+    """Return the answer with its text cut to what a row may hold."""
+    text = capped(answer.text)
+    return answer if text is answer.text else dataclasses.replace(answer, text=text)
 
 
 def capped(text: str) -> str:

@@ -15,9 +15,9 @@ from gateway.domain.tools import CallState, ServerState, ToolHit, ToolSpec
 from gateway.ports import ToolHost
 from gateway.runtime import functions
 from gateway.runtime.config import ToolSearchConfig
-from gateway.runtime.journal import Plan, Step
 from gateway.runtime.journal_text import Answer
 from gateway.runtime.loose_json import list_in, object_in
+from gateway.runtime.steps import Plan, Step
 
 MAX_STEPS_PER_ROUND: Final = 50
 MAX_QUERY_CHARACTERS: Final = 500

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from gateway.domain.delivery import Part
 from gateway.domain.message import CommandGiven
@@ -25,6 +26,9 @@ from gateway.runtime.turn import Ending, Turn
 from gateway.runtime.wakeups import Wakeups
 
 logger = logging.getLogger(__name__)
+
+CALL: Final = "call"
+"""The one command of the turn lane."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,9 +150,9 @@ class Turns:
         if not isinstance(event, CommandGiven):
             return self._provider
         command = find_command(event.name)
-        if command is None or not self._access.may_command(
-            event.sender, command.name, place=event.place
-        ):
+        if command is None or command.name != CALL:
+            return Saying(text=f"/{event.name} is not known here. /help lists the commands.")
+        if not self._access.may_command(event.sender, command.name, place=event.place):
             return Saying(text=f"You may not use /{event.name} here.")
         return DirectCall(argument=event.argument)
 

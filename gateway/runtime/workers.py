@@ -7,10 +7,10 @@ from typing import Final
 
 from gateway.domain.errors import Fenced, GatewayError
 from gateway.domain.ids import Actor, Place
-from gateway.domain.operations.turns import Claim
+from gateway.domain.operations.turns import Claim, TurnEnd
 from gateway.ports import Clock, TurnStore
 from gateway.runtime.persist import persist
-from gateway.runtime.turn import Ending, Turn
+from gateway.runtime.turn import BROKE, Ending, Turn
 from gateway.runtime.turns import Turns
 from gateway.runtime.wakeups import Wakeups
 from gateway.telemetry.context import bind
@@ -127,10 +127,9 @@ class Workers:
             raise
         except Fenced as error:
             logger.info("turn given up: %s", error)
-        except Exception:
-            logger.exception("turn could not be ended; it is taken up again")
-            await self._clock.sleep(RETRY_SECONDS)
-            await self._give_back(claim)
+        except Exception as error:
+            logger.exception("turn could not be ended as it should")
+            await self._end_anyhow(claim, error)
         finally:
             self._forget(running)
             self._slots.release()
@@ -171,6 +170,18 @@ class Workers:
             return
         committed = await self._turns.store_end(claim, ending)
         logger.info("turn ended: %s, more waiting: %s", ending.end, committed.more)
+
+    async def _end_anyhow(self, claim: Claim, error: Exception) -> None:
+        """End a turn whose journal cannot be read or whose reply cannot be stored."""
+        ending = Ending(end=TurnEnd.FAILED, reply=BROKE, error=type(error).__name__)
+        try:
+            await self._finish(claim, ending)
+        except Fenced as fenced:
+            logger.info("turn given up: %s", fenced)
+        except Exception:
+            logger.exception("turn could not be ended; it is taken up again")
+            await self._clock.sleep(RETRY_SECONDS)
+            await self._give_back(claim)
 
     async def _give_back(self, claim: Claim) -> None:
         try:

@@ -14,6 +14,7 @@ from store import open_store
 from tests.fakes.house import ADMIN, STRANGER, access, rows
 from tests.fakes.loopback import ANNA, chat, command, message, press
 from tests.support.clock import NOON, ManualClock
+from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +58,7 @@ async def test_a_message_is_stored_before_emit_returns_and_wakes_the_workers(doo
     assert (door.count("inbound"), door.count("message")) == (1, 1)
 
 
+@requirement("case.db13")
 async def test_a_redelivered_message_is_one_row_and_wakes_nobody(door: Door) -> None:
     for _ in range(3):
         await door.intake.emit(message("hi", n=1))

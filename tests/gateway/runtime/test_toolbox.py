@@ -6,8 +6,8 @@ from gateway.domain.model import FunctionCall
 from gateway.domain.operations.turns import StepState
 from gateway.domain.tools import CallState
 from gateway.runtime.config import ToolSearchConfig
-from gateway.runtime.journal import Plan, Step
 from gateway.runtime.journal_text import Answer
+from gateway.runtime.steps import Plan, Step
 from gateway.runtime.toolbox import MAX_STEPS_PER_ROUND, Toolbox, joined
 from tests.fakes.model import calls
 from tests.fakes.tools import FakeTools, tool
