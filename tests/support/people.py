@@ -305,8 +305,9 @@ async def people(
     config: ApprovalsConfig | None = None,
     platforms: tuple[str, ...] = (PLATFORM,),
     toasts: bool = False,
+    working: bool = True,
 ) -> AsyncGenerator[People]:
-    """Open the store at `path` with a running control worker."""
+    """Open the store at `path`, with a control worker that runs when `working`."""
     time = clock or ManualClock()
     approvals = config or ApprovalsConfig()
     wakeups = Wakeups()
@@ -340,7 +341,7 @@ async def people(
             store, readers.inbox, renderers, presses, commands, wakeups, time, answering=answering
         )
         async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(worker.run(), name="control")
+            running = tasks.create_task(worker.run(), name="control") if working else None
             yield People(
                 store=store,
                 readers=readers,
@@ -357,7 +358,8 @@ async def people(
                 tasks=tasks,
                 numbers=_NUMBERS,
             )
-            running.cancel()
+            if running is not None:
+                running.cancel()
 
 
 def _planned(step: int, spec: ToolSpec, arguments: CanonicalJson) -> PlannedStep:

@@ -117,7 +117,7 @@ async def put(chat: People, *events: InboundEvent) -> None:
 
 
 async def test_what_an_earlier_run_left_is_worked_off_at_start_in_order(tmp_path: Path) -> None:
-    async with people(tmp_path / "state.db") as chat:
+    async with people(tmp_path / "state.db", working=False) as chat:
         await put(chat, command("whoami", n=1), command("status", n=2), command("frob", n=3))
         clock = chat.clock
     async with people(tmp_path / "state.db", clock=clock) as chat:
@@ -131,7 +131,7 @@ async def test_what_an_earlier_run_left_is_worked_off_at_start_in_order(tmp_path
 
 
 async def test_a_busy_store_is_tried_again_until_it_takes_the_answer(tmp_path: Path) -> None:
-    async with people(tmp_path / "state.db") as chat:
+    async with people(tmp_path / "state.db", working=False) as chat:
         store = Flaky(chat, StoreBusy("locked"), StoreBusy("locked"))
         await put(chat, command("whoami", n=1))
         await work_off(chat, worker_of(chat, store))
@@ -142,7 +142,7 @@ async def test_a_busy_store_is_tried_again_until_it_takes_the_answer(tmp_path: P
 async def test_an_event_that_fails_is_told_logged_and_stops_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with people(tmp_path / "state.db") as chat:
+    async with people(tmp_path / "state.db", working=False) as chat:
         store = Flaky(chat, ValueError("boom"))
         await put(chat, command("whoami", n=1), command("status", n=2))
         await work_off(chat, worker_of(chat, store))
@@ -154,7 +154,7 @@ async def test_an_event_that_fails_is_told_logged_and_stops_nothing(
 
 
 async def test_a_press_that_cannot_be_answered_still_counts(tmp_path: Path) -> None:
-    async with people(tmp_path / "state.db") as chat:
+    async with people(tmp_path / "state.db", working=False) as chat:
         call = await chat.call()
 
         async def ask() -> bool:
