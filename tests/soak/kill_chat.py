@@ -9,6 +9,7 @@ import argparse
 import json
 import random
 import re
+import statistics
 import sys
 import tempfile
 import time
@@ -26,8 +27,10 @@ SECOND_KILL: Final = 0.3
 """How often the process that recovers is killed too."""
 DRAIN_SECONDS: Final = 60.0
 WARM_UP: Final = 5
-LATE: Final = 1.6
+LATE: Final = 1.1
 """Kills fall anywhere up to this many times the length of an undisturbed request."""
+START_SECONDS: Final = 2.5
+"""A process that recovers is killed anywhere in its start and the first moments of its work."""
 
 
 @dataclass(slots=True)
@@ -90,7 +93,7 @@ class Soak:
         text = f"add note-{number:04d}"
         self.ask(text, kill_after=self.dice.uniform(0, LATE * self.span))
         while self.dice.random() < SECOND_KILL:
-            self.step(self.dice.uniform(0, 2 * self.span + 1.0))
+            self.step(self.dice.uniform(0, START_SECONDS))
             self.kill(text)
         self.drain(text)
         return text
@@ -98,11 +101,16 @@ class Soak:
     def warm_up(self) -> list[str]:
         """Measure an undisturbed request, so that kills fall inside one."""
         texts = [f"add warm-{number}" for number in range(WARM_UP)]
+        spans: list[float] = []
         for text in texts:
             began = time.monotonic()
             self.ask(text, kill_after=None)
+            self.chat.expect(CARD)
+            self.chat.say("1")
+            self.chat.expect("done warm")
+            spans.append(time.monotonic() - began)
             self.drain(text)
-            self.span = time.monotonic() - began
+        self.span = statistics.median(spans)
         return texts
 
     def problems(self, texts: list[str]) -> list[str]:

@@ -137,7 +137,10 @@ class Chat:
 
     @property
     def errors(self) -> str:
-        return self._errors.read_text(encoding="utf-8", errors="replace")
+        """What it said on stderr, and the end of its log."""
+        log = self._errors.parent / "logs" / "gateway.log"
+        said = self._errors.read_text(encoding="utf-8", errors="replace")
+        return said + (log.read_text(encoding="utf-8")[-4000:] if log.exists() else "")
 
     def _read_more(self, end: float) -> bool:
         ready, _, _ = select.select([self._out], [], [], max(0.0, end - time.monotonic()))

@@ -36,7 +36,7 @@ class NoteTaker(Script):
         if found is None:
             return Reply(text=f"You said: {asked.text}")
         self._note = found[2]
-        tool = "add_note" if found[1] == "add" else "ask_form"
+        tool = "write" if found[1] == "add" else "order"
         call = {"name": f"mcp__{SERVER}__{tool}", "arguments": {"text": self._note}}
         return Reply(calls=(("tool_call", {"calls": [call]}),))
 
@@ -45,7 +45,7 @@ def _outcome(answer: str) -> str:
     text = answer.casefold()
     if "interrupted" in text or "unknown" in text:
         return "interrupted"
-    return "done" if "stored" in text else "refused"
+    return "refused" if "not run" in text or "denied" in text else "done"
 
 
 @contextmanager
@@ -76,8 +76,7 @@ def write_home(
     """Write a configuration: the model at that URL, and one untrusted server that logs each run."""
     entry: dict[str, object] = {
         "command": sys.executable,
-        "args": ["-m", "tests.fakes.mcp.legacy_server"],
-        "env": {"PYTHONPATH": str(ROOT), "RUNS": str(runs)},
+        "args": [str(ROOT / "tests" / "fakes" / "mcp" / "legacy_server.py"), "--runs", str(runs)],
         "trust": "untrusted",
         **(server or {}),
     }
