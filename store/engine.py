@@ -93,10 +93,19 @@ def close_connection(connection: "Connection") -> None:
 
 
 def _is_new(path: Path) -> bool:
+    if _size(path):
+        return False
+    # The file is never empty once its log is not: SQLite would throw that log away.
+    if _size(Path(f"{path}-wal")):
+        raise StoreBroken(str(path), "it is missing or empty, but its log is there")
+    return True
+
+
+def _size(path: Path) -> int:
     try:
-        return path.stat().st_size == 0
+        return path.stat().st_size
     except FileNotFoundError:
-        return True
+        return 0
     except OSError as error:
         raise StoreBroken(str(path), error.strerror or "cannot be read") from error
 
@@ -179,8 +188,11 @@ def _claim_file(raw: sqlite3.Connection, path: Path) -> None:
     mode: str = raw.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
         raise StoreBroken(str(path), "its file system has no shared memory for a write-ahead log")
-    # A file opened for writing but not writable shows itself only now.
+    # A file that may not be written is opened for reading without a word, and even BEGIN IMMEDIATE
+    # then only reads: the first write shows it.
+    version = _number(raw, "PRAGMA user_version")
     raw.execute("BEGIN IMMEDIATE")
+    raw.execute(f"PRAGMA user_version = {version}")
     raw.execute("ROLLBACK")
 
 
