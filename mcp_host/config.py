@@ -20,7 +20,7 @@ from pydantic import (
     ValidationError,
 )
 
-from gateway.domain.text import shorten, show_escapes
+from mcp_host.sanitize import show_name
 
 SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _DEVICE_NAMES: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
@@ -149,7 +149,7 @@ def _rules(value: object) -> object:
     rules = tuple((str(name), action) for name, action in cast("_AnyMapping", value).items())
     for pattern, action in rules:
         if action not in tuple(PolicyAction):
-            raise ValueError(f'must say allow, ask or deny for "{shorten(pattern, 80)}"')
+            raise ValueError(f'must say allow, ask or deny for "{_shown(pattern)}"')
     return rules
 
 
@@ -344,7 +344,7 @@ def _problems(error: ValidationError) -> list[tuple[str, str]]:
 
 
 def _shown(key: str) -> str:
-    return shorten(show_escapes(key), 80)
+    return show_name(key, limit=80)
 
 
 def _error(path: str, message: str) -> Finding:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.domain.canonical import CanonicalJson, NotCanonical, canonical, sha256_of
-from gateway.domain.text import shorten, show_escapes
 from gateway.domain.tools import ToolHit, ToolSpec
 from mcp_host.catalog import ListedTool
 from mcp_host.config import ServerConfig
@@ -22,6 +21,7 @@ from mcp_host.sanitize import (
     clean_line,
     clean_schema,
     clean_text,
+    show_name,
 )
 from mcp_host.search import DEFAULT_LIMIT, ToolIndex
 from mcp_host.trust import says_read_only
@@ -142,7 +142,7 @@ def _spec(server: str, identity: str, tool: ListedTool) -> ToolSpec | str:
     """Return the spec of a tool, or why it has none."""
     if len(tool.name) > MAX_NAME:
         return f"its name has more than {MAX_NAME} characters"
-    if show_escapes(tool.name) != tool.name:
+    if show_name(tool.name, limit=MAX_NAME) != tool.name:
         return "its name has hidden characters"
     try:
         definition = _definition(tool)
@@ -201,4 +201,4 @@ def _unambiguous(tools: Iterable[ToolSpec], left_out: Iterable[ToolSpec]) -> dic
 
 
 def _shown(name: str) -> str:
-    return f'"{shorten(show_escapes(name), 100)}"'
+    return f'"{show_name(name, limit=100)}"'

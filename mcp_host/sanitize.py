@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, cast
 
-from gateway.domain.text import shorten
+from gateway.domain.text import shorten, show_escapes
 
 MAX_DESCRIPTION: Final = 4_000
 MAX_TITLE: Final = 200
@@ -41,6 +41,11 @@ def clean_text(text: str, *, limit: int | None = None) -> str:
 def clean_line(text: str, *, limit: int) -> str:
     """Return the text cleaned and folded to one line."""
     return shorten(" ".join(clean_text(text).split()), limit)
+
+
+def show_name(name: str, *, limit: int) -> str:
+    """Return a name from outside for one line of ours: what is hidden or breaks it is escaped."""
+    return shorten(show_escapes(name).replace("\n", "\\n").replace("\t", "\\t"), limit)
 
 
 def clean_json(value: object) -> object:

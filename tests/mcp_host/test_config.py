@@ -1,0 +1,396 @@
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcp_host.config import (
+    Finding,
+    McpConfig,
+    ParsedServers,
+    PolicyAction,
+    Protocol,
+    ServerConfig,
+    Severity,
+    Trust,
+    parse_mcp,
+    parse_servers,
+)
+from mcp_host.sanitize import show_name
+from tests.support.requirement import requirement
+
+
+def parsed(entry: object) -> ParsedServers:
+    return parse_servers({"it": entry})
+
+
+def loaded(**entry: object) -> ServerConfig:
+    return parsed({"command": "x", **entry}).servers["it"]
+
+
+def lines(findings: tuple[Finding, ...]) -> list[str]:
+    return [f"{finding.severity}: {finding}" for finding in findings]
+
+
+def test_an_entry_with_a_command_has_the_documented_defaults() -> None:
+    assert loaded().model_dump() == {
+        "command": "x",
+        "args": (),
+        "env": {},
+        "cwd": None,
+        "enabled": True,
+        "timeout": 300,
+        "connect_timeout": 60,
+        "protocol": Protocol.AUTO,
+        "trust": Trust.FULL,
+        "tools": {"include": None, "exclude": (), "policy": ()},
+        "elicitation": {"enabled": True, "timeout": 300},
+    }
+
+
+def test_every_key_of_an_entry_is_read() -> None:
+    found = parsed(
+        {
+            "command": "npx",
+            "args": ["-y", "server", 8080],
+            "env": {"TOKEN": "abc", "PORT": 80, "DEBUG": True},
+            "cwd": "/srv",
+            "enabled": False,
+            "timeout": "12.5",
+            "connect_timeout": 5,
+            "protocol": "stateless",
+            "trust": "untrusted",
+            "tools": {
+                "include": "list_*",
+                "exclude": ["a", "b"],
+                "policy": {"z*": "deny", "a*": "ask", "*": "allow"},
+            },
+            "elicitation": {"enabled": "off", "timeout": 30},
+        }
+    )
+
+    assert found.findings == ()
+    assert found.servers["it"].model_dump() == {
+        "command": "npx",
+        "args": ("-y", "server", "8080"),
+        "env": {"TOKEN": "abc", "PORT": "80", "DEBUG": "true"},
+        "cwd": "/srv",
+        "enabled": False,
+        "timeout": 12.5,
+        "connect_timeout": 5,
+        "protocol": Protocol.STATELESS,
+        "trust": Trust.UNTRUSTED,
+        "tools": {
+            "include": ("list_*",),
+            "exclude": ("a", "b"),
+            "policy": (
+                ("z*", PolicyAction.DENY),
+                ("a*", PolicyAction.ASK),
+                ("*", PolicyAction.ALLOW),
+            ),
+        },
+        "elicitation": {"enabled": False, "timeout": 30},
+    }
+
+
+def test_a_changed_order_of_the_policy_is_a_changed_entry() -> None:
+    one = loaded(tools={"policy": {"a*": "ask", "*": "deny"}})
+    other = loaded(tools={"policy": {"*": "deny", "a*": "ask"}})
+
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *((word, True) for word in ("true", "yes", "on", "True", "YES")),
+        *((word, False) for word in ("false", "no", "off", "False", "OFF")),
+    ],
+)
+def test_a_boolean_also_comes_as_a_word(text: str, value: bool) -> None:
+    assert loaded(enabled=text).enabled is value
+
+
+def test_a_key_without_a_value_means_its_default() -> None:
+    found = parsed({"command": "x", "args": None, "timeout": None, "tools": {"include": None}})
+
+    assert found.findings == ()
+    assert found.servers["it"] == loaded()
+
+
+@requirement("case.cf4")
+def test_malformed_entries_cost_one_line_each_and_the_good_one_loads() -> None:
+    found = parse_servers({"bad": None, "worse": [1], "ok": {"command": "x"}, "none": {"args": []}})
+
+    assert list(found.servers) == ["ok"]
+    assert found.broken == ("bad", "worse", "none")
+    assert lines(found.findings) == [
+        "error: mcp_servers.bad: has no settings; the server is skipped",
+        "error: mcp_servers.worse: is not a mapping of settings; the server is skipped",
+        "error: mcp_servers.none: has no command; the server is skipped",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        (
+            {"args": "-y pkg"},
+            'args: must be a list, one item per argument, like ["-y", "package"]; '
+            "the server is skipped",
+        ),
+        ({"command": " "}, "command: is empty; the server is skipped"),
+        ({"timeout": 0}, "timeout: should be greater than 0; the server is skipped"),
+        ({"timeout": "nan"}, "timeout: should be a finite number; the server is skipped"),
+        (
+            {"protocol": "fast"},
+            "protocol: should be 'auto', 'stateless' or 'legacy'; the server is skipped",
+        ),
+        ({"tools": []}, "tools: must be a mapping; the server is skipped"),
+        ({"elicitation": False}, "elicitation: must be a mapping; the server is skipped"),
+        (
+            {"tools": {"policy": {"x": "maybe"}}},
+            'tools.policy: must say allow, ask or deny for "x"; the server is skipped',
+        ),
+        (
+            {"tools": {"policy": ["x"]}},
+            "tools.policy: must map patterns to allow, ask or deny; the server is skipped",
+        ),
+        (
+            {"tools": {"include": [1]}},
+            "tools.include.0: should be a valid string; the server is skipped",
+        ),
+        ({"env": {"A=B": "1"}}, "env.A=B: is no name for a variable; the server is skipped"),
+        ({"env": {"A": "x\0y"}}, "env.A: must not contain NUL; the server is skipped"),
+        (
+            {"args": "x", "timeout": -1, "enabled": "perhaps"},
+            'args: must be a list, one item per argument, like ["-y", "package"] (and 2 more); '
+            "the server is skipped",
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_used_skips_the_server_with_one_line(
+    entry: dict[str, object], line: str
+) -> None:
+    found = parsed({"command": "x", **entry})
+
+    assert found.servers == {}
+    assert lines(found.findings) == [f"error: mcp_servers.it.{line}"]
+
+
+def test_a_server_reached_by_url_is_skipped_with_one_line() -> None:
+    found = parsed({"url": "https://x", "headers": {"a": "b"}, "auth": "oauth", "lazy": True})
+
+    assert (found.servers, found.broken) == ({}, ())
+    assert lines(found.findings) == [
+        "warning: mcp_servers.it: url is not supported by this version; the server is skipped"
+    ]
+
+
+LATER: Mapping[str, Any] = {
+    "url": "https://x",
+    "headers": {"a": "b"},
+    "auth": "oauth",
+    "oauth": {"scope": "x"},
+    "lazy": True,
+    "sampling": {"enabled": False},
+    "ssl_verify": False,
+    "client_cert": "x",
+    "client_key": "x",
+    "identity_header": {"name": "x"},
+    "transport": "sse",
+    "type": "http",
+    "supports_parallel_tool_calls": True,
+    "skip_preflight": True,
+    "keepalive_interval": 30,
+    "idle_timeout_seconds": 5,
+    "max_lifetime_seconds": 5,
+    "lifecycle": {"idle_timeout_seconds": 5},
+    "max_connections": 4,
+    "exclusive": True,
+}
+
+
+@pytest.mark.parametrize("key", sorted(LATER))
+def test_a_key_of_a_later_version_is_known_and_said_to_have_no_effect(key: str) -> None:
+    found = parsed({"command": "x", key: LATER[key]})
+
+    assert "it" in found.servers
+    assert lines(found.findings) == [
+        f"warning: mcp_servers.it.{key}: is not supported by this version and has no effect"
+    ]
+
+
+def test_a_later_key_that_asks_for_nothing_new_is_not_mentioned() -> None:
+    found = parsed(
+        {
+            "command": "x",
+            "type": "stdio",
+            "lazy": False,
+            "tools": {"resources": False, "prompts": False},
+            "elicitation": {"url": False},
+        }
+    )
+
+    assert found.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        ({"tiemout": 3}, "tiemout: is not a known key; did you mean timeout?"),
+        ({"trsut": "full"}, "trsut: is not a known key; did you mean trust?"),
+        ({"tools": {"inclde": 1}}, "tools.inclde: is not a known key; did you mean include?"),
+        ({"elicitation": {"time": 1}}, "elicitation.time: is not a known key; did you mean"),
+        ({"zzzz": 1}, "zzzz: is not a known key"),
+        ({5: 1}, "5: is not a known key"),
+    ],
+)
+def test_an_unknown_key_warns_with_the_nearest_name(entry: dict[Any, Any], line: str) -> None:
+    found = parsed({"command": "x", **entry})
+
+    assert "it" in found.servers
+    assert lines(found.findings)[0].startswith(f"warning: mcp_servers.it.{line}")
+
+
+@pytest.mark.parametrize("trust", ["Untrustd", "FULL", "", None, True, 1, ["full"]])
+def test_an_unknown_trust_is_untrusted(trust: object) -> None:
+    found = parsed({"command": "x", "trust": trust})
+
+    assert found.servers["it"].trust is Trust.UNTRUSTED
+    assert lines(found.findings) == [
+        "warning: mcp_servers.it.trust: is neither full nor untrusted: taken as untrusted"
+    ]
+
+
+def test_an_empty_include_is_said_aloud() -> None:
+    found = parsed({"command": "x", "tools": {"include": []}})
+
+    assert found.servers["it"].tools.include == ()
+    assert lines(found.findings) == [
+        "warning: mcp_servers.it.tools.include: is empty: no tool is registered"
+    ]
+
+
+@requirement("threat.s20")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "..",
+        ".",
+        ".hidden",
+        "a/b",
+        "../x",
+        "a\0b",
+        "CON",
+        "nul.txt",
+        "x" * 65,
+        "",
+        "ü",
+        "a b",
+        "a\n",
+    ],
+)
+def test_a_name_that_could_escape_or_collide_is_no_server(name: str) -> None:
+    found = parse_servers({name: {"command": "x"}, "ok": {"command": "x"}})
+
+    assert list(found.servers) == ["ok"]
+    assert len(found.findings) == 1
+    assert "is no name for a server" in found.findings[0].message
+    assert show_name(str(found.findings[0]), limit=200) == str(found.findings[0])
+
+
+@requirement("threat.s19")
+def test_no_finding_shows_a_value() -> None:
+    secret = "canary-4711"
+    found = parse_servers(
+        {
+            "a": {"command": "x", "env": {"T": [secret]}},
+            "b": {"command": "x", "args": secret},
+            "c": {"command": "x", "trust": secret, "timeout": secret},
+            "d": {"command": "x", "protocol": secret},
+            "e": secret,
+            "f": {"command": "x", "tools": {"policy": {"x": secret}}},
+            "g": {"command": f"{secret}\0", "cwd": [secret]},
+            "h": {"command": "x", "unknown": secret, "headers": secret},
+        }
+    )
+
+    assert len(found.findings) == 9
+    assert secret not in " ".join(lines(found.findings))
+
+
+@pytest.mark.parametrize("raw", [[], "x", 5])
+def test_servers_that_are_no_mapping_are_one_error(raw: object) -> None:
+    found = parse_servers(raw)
+
+    assert found.servers == {}
+    assert [finding.severity for finding in found.findings] == [Severity.ERROR]
+
+
+def test_no_servers_are_no_finding() -> None:
+    assert parse_servers(None) == ParsedServers(servers={})
+    assert parse_servers({}) == ParsedServers(servers={})
+
+
+def test_the_mcp_section_has_defaults() -> None:
+    assert parse_mcp(None) == (McpConfig(), ())
+    assert McpConfig().model_dump() == {
+        "discovery_concurrency": 4,
+        "probe_interval": 300,
+        "first_turn_wait": 5,
+        "watch": True,
+    }
+
+
+def test_the_mcp_section_keeps_what_is_right_in_it() -> None:
+    config, findings = parse_mcp(
+        {
+            "discovery_concurrency": 0,
+            "probe_interval": -1,
+            "watch": "no",
+            "client_metadata_url": "https://x",
+            "first_turn_wiat": 3,
+        }
+    )
+
+    assert config == McpConfig(discovery_concurrency=0, watch=False)
+    assert lines(findings) == [
+        "warning: mcp.client_metadata_url: is not supported by this version and has no effect",
+        "warning: mcp.first_turn_wiat: is not a known key; did you mean first_turn_wait?",
+        "error: mcp.probe_interval: should be greater than 0; its default holds",
+    ]
+
+
+def test_an_mcp_section_that_is_no_mapping_is_one_error() -> None:
+    config, findings = parse_mcp([1])
+
+    assert config == McpConfig()
+    assert lines(findings) == ["error: mcp: must be a mapping; its defaults hold"]
+
+
+_scalar = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+_yaml = st.recursive(
+    _scalar,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from([*ServerConfig.model_fields, "include", "policy", "url", 5, "x"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=10,
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(raw=st.dictionaries(st.text(max_size=5) | st.integers(), _yaml, max_size=3), mcp=_yaml)
+def test_whatever_the_file_says_reading_it_never_fails(raw: Any, mcp: object) -> None:
+    found = parse_servers({**raw, "ok": {"command": "x"}})
+
+    assert "ok" in found.servers
+    shown = [str(finding) for finding in found.findings]
+    assert shown == [show_name(line, limit=1_000) for line in shown]
+    parse_mcp(mcp)
