@@ -183,7 +183,6 @@ class Connection:
         fresh = True
         while True:
             end = await self._attempt()
-            self._tell_waiting()
             match end.kind:
                 case _Kind.ASKED:
                     pauses, fresh = iter(FIRST_PAUSES), True
@@ -231,6 +230,7 @@ class Connection:
         """Connect and stay connected; every way this can end is a value."""
         end = await self._attempt_once()
         if end.kind in {_Kind.FAILED, _Kind.HOPELESS}:
+            self._tell_waiting()
             agent_log.connect(
                 server=self.server, ms=end.lasted * 1000, outcome="failed", error=end.reason
             )
