@@ -71,14 +71,17 @@ class ControlWorker:
         self._clock = clock
         self._answering = answering or {}
         self._busy: set[ConversationId] = set()
-        self._given_up: set[InboundId] = set()
+        # A list read while an event was being finished may still hold it.
+        self._worked_off: set[InboundId] = set()
 
     async def run(self) -> None:
         """Work off what waits, now and at every ring."""
         async with asyncio.TaskGroup() as tasks:
             while True:
                 waiting = await persist(self._inbox.controls, clock=self._clock)
-                for conversation, events in _by_conversation(waiting).items():
+                self._worked_off &= {stored.id for stored in waiting}
+                new = [stored for stored in waiting if stored.id not in self._worked_off]
+                for conversation, events in _by_conversation(new).items():
                     if conversation in self._busy:
                         continue
                     self._busy.add(conversation)
@@ -90,15 +93,11 @@ class ControlWorker:
     async def _work(self, conversation: ConversationId, events: Sequence[StoredInbound]) -> None:
         try:
             for stored in events:
-                if stored.id not in self._given_up:
-                    await self._safely(stored)
+                await self._safely(stored)
+                self._worked_off.add(stored.id)
         finally:
             self._busy.discard(conversation)
-            # What arrived meanwhile was left to us; whoever reads next finds it.
-            self._ring_if_new(events)
-
-    def _ring_if_new(self, events: Sequence[StoredInbound]) -> None:
-        if any(stored.id not in self._given_up for stored in events):
+            # What arrived for this conversation meanwhile was left to the next reading.
             self._wakeups.controls()
 
     async def _safely(self, stored: StoredInbound) -> None:
@@ -106,7 +105,6 @@ class ControlWorker:
             await persist(lambda: self._one(stored), clock=self._clock)
         except Exception as error:
             logger.exception("control event %d failed", stored.id)
-            self._given_up.add(stored.id)
             await self._give_up(stored, error)
 
     async def _give_up(self, stored: StoredInbound, error: Exception) -> None:
