@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from gateway.domain.errors import Conflict, StoreBroken, StoreBusy, StoreError
 from gateway.ports import Clock, StoreHealth
@@ -23,7 +23,7 @@ from store.checkpoints import Checkpoints
 from store.codec import ms
 from store.faults import Trouble, error_at_open, trouble_of
 from store.inode_guard import InodeGuard
-from store.work import Work
+from store.work import Unguarded, Work
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -57,15 +57,13 @@ class Pace:
 DEFAULT_PACE: Final = Pace()
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(NamedTuple):
     run: Callable[[Work], Any]
     future: asyncio.Future[Any]
     since: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(NamedTuple):
     future: asyncio.Future[Any]
     value: Any = None
     error: Exception | None = None
@@ -234,7 +232,14 @@ class Writer:
                 return
 
     def _attempt(self, work: Work, jobs: list[_Job]) -> list[_Outcome]:
-        work.begin(ms(self._clock.now()))
+        try:
+            return self._run(work, jobs, guarded=False)
+        except Unguarded:
+            work.rollback()
+            return self._run(work, jobs, guarded=True)
+
+    def _run(self, work: Work, jobs: list[_Job], *, guarded: bool) -> list[_Outcome]:
+        work.begin(ms(self._clock.now()), guarded=guarded)
         outcomes = [self._one(work, job) for job in jobs]
         work.commit()
         return outcomes
@@ -248,6 +253,8 @@ class Writer:
                 raise
             work.drop()
             return _Outcome(job.future, error=_value_error(error))
+        except Unguarded:
+            raise
         # An operation's failure is its caller's, whatever it is; the others of the group go on.
         except Exception as error:  # noqa: BLE001
             work.drop()

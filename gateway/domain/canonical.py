@@ -2,12 +2,17 @@
 
 import hashlib
 import json
-from typing import NewType, cast
+from typing import Final, NewType, cast
 
 CanonicalJson = NewType("CanonicalJson", str)
 """Sorted keys, no spaces, ASCII only, exact integers, floats as `repr` (CONTRACTS §f)."""
 
 MAX_DEPTH = 200
+
+# Made once: `json.dumps` makes one for every call, which costs a third of it.
+_ENCODER: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+)
 
 
 class NotCanonical(ValueError):
@@ -21,9 +26,7 @@ def canonical(value: object) -> CanonicalJson:
         NotCanonical: It holds NaN or infinity, is nested too deeply, or is not JSON.
     """
     try:
-        text = json.dumps(
-            value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-        )
+        text = _ENCODER.encode(value)
     except (ValueError, TypeError, RecursionError) as error:
         raise NotCanonical(str(error)) from error
     return CanonicalJson(text)

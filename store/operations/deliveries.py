@@ -86,8 +86,9 @@ def mark_delivery(work: Work, outcome: Outcome) -> None:
 def _note(work: Work, conversation: ConversationId, text: str) -> MessageId:
     values: dict[str, object] = {"conv": conversation, "body": storable(text), "now": work.now}
     values["seq"], values["session"] = work.one(sql.NOTED, values) or (0, 0)
-    message = MessageId(work.value(sql.NOTE, values))
+    message = MessageId(work.next_message())
     values.update(message=message, added=1)
+    work.run(sql.NOTE, values)
     work.run(turns_sql.LAST_MESSAGE, values)
     work.run(inbound_sql.COUNT, values)
     work.run(inbound_sql.EVENT, values)

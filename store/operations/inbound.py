@@ -59,15 +59,16 @@ def finish(work: Work, inbound: InboundId | None) -> None:
 def _message(
     work: Work, accept: Accept, event: InboundMessage, known: Known, values: dict[str, object]
 ) -> Accepted | Duplicate:
-    row = work.one(sql.MESSAGE_INBOUND, values)
-    if row is None:
+    message = MessageId(work.next_message())
+    values["message"] = message
+    inbound = InboundId(work.insert(sql.MESSAGE_INBOUND, values))
+    if not inbound:
         return Duplicate(dedupe=event.dedupe)
     if accept.new_session:
         open_session(work, known.conversation)
-    message = MessageId(row["message_id"])
-    values["message"] = message
     values["turn"] = accept.lane is Lane.TURN
-    values["seq"], values["session"] = work.one(sql.CONVERSATION, values) or (0, 0)
+    values["seq"], values["session"] = work.one(sql.NEXT, values) or (0, 0)
+    work.run(sql.CONVERSATION, values)
     values["name"] = storable(event.sender.name)
     values["body"] = storable(event.text)
     values["native_id"] = storable(event.native_id) or None
@@ -78,13 +79,10 @@ def _message(
         _attach(work, message, event.attachments)
     values["added"] = 1
     work.run(sql.COUNT, values)
-    cursor = Cursor(work.value(sql.EVENT, values))
+    cursor = Cursor(work.insert(sql.EVENT, values))
     work.wrote_event = True
     return Accepted(
-        inbound=InboundId(row["id"]),
-        conversation=known.conversation,
-        message=message,
-        cursor=cursor,
+        inbound=inbound, conversation=known.conversation, message=message, cursor=cursor
     )
 
 
@@ -107,8 +105,8 @@ def _other(
 ) -> Accepted | Duplicate:
     applied = isinstance(event, MessageEdited | MessageDeleted)
     values.update(kind=event_kind(event), state="done" if applied else "new", message=None)
-    row = work.one(sql.INBOUND, values)
-    if row is None:
+    inbound = InboundId(work.insert(sql.INBOUND, values))
+    if not inbound:
         return Duplicate(dedupe=event.dedupe)
     if accept.new_session:
         open_session(work, known.conversation)
@@ -124,9 +122,7 @@ def _other(
             raise TypeError("a message has its own way")
         case _:
             assert_never(event)
-    return Accepted(
-        inbound=InboundId(row["id"]), conversation=known.conversation, message=None, cursor=None
-    )
+    return Accepted(inbound=inbound, conversation=known.conversation, message=None, cursor=None)
 
 
 def _edit(work: Work, event: MessageEdited, known: Known) -> None:

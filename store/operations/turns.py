@@ -123,6 +123,7 @@ def compact(work: Work, compact: Compact) -> None:
         return
     values["conv"] = session["conversation_id"]
     values["seq"] = work.value(sql.NEXT_SEQ, values)
+    values["message"] = work.next_message()
     work.run(sql.MESSAGE, values)
     work.run(sql.CONTEXT, values)
     add_usage(work, compact.usage, values, actor="system", messages=0)
@@ -317,11 +318,17 @@ def _release(work: Work, *, conversation: int, fence: int) -> None:
 def _reply(
     work: Work, reply: str, values: dict[str, object], *, seq: int
 ) -> tuple[MessageId, Cursor]:
-    values = {**values, "seq": seq, "role": "assistant", "body": storable(reply)}
-    message = MessageId(work.value(sql.MESSAGE, values))
-    values["message"] = message
+    message = MessageId(work.next_message())
+    values = {
+        **values,
+        "message": message,
+        "seq": seq,
+        "role": "assistant",
+        "body": storable(reply),
+    }
+    work.run(sql.MESSAGE, values)
     work.run(sql.LAST_MESSAGE, values)
-    cursor = Cursor(work.value(inbound_sql.EVENT, values))
+    cursor = Cursor(work.insert(inbound_sql.EVENT, values))
     work.wrote_event = True
     return message, cursor
 

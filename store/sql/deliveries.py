@@ -28,9 +28,8 @@ TARGET: Final = "SELECT conversation_id, state FROM delivery WHERE id = :deliver
 GROUP: Final = "SELECT id FROM delivery WHERE group_key = :group_key ORDER BY part"
 
 NOTE: Final = """
-INSERT INTO message (conversation_id, session_id, seq, role, author, body, created_at)
-VALUES (:conv, :session, :seq, 'note', 'agent', :body, :now)
-RETURNING id
+INSERT INTO message (id, conversation_id, session_id, seq, role, author, body, created_at)
+VALUES (:message, :conv, :session, :seq, 'note', 'agent', :body, :now)
 """
 
 NOTED: Final = """

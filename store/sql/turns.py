@@ -148,9 +148,9 @@ WHERE turn_id = :turn AND state IN ('planned', 'sent')
 INPUTS_DONE: Final = "UPDATE inbound SET state = 'done' WHERE turn_id = :turn AND state = 'taken'"
 
 MESSAGE: Final = """
-INSERT INTO message (conversation_id, session_id, seq, role, author, body, turn_id, created_at)
-VALUES (:conv, :session, :seq, :role, 'agent', :body, :turn, :now)
-RETURNING id
+INSERT INTO message (id, conversation_id, session_id, seq, role, author, body, turn_id,
+  created_at)
+VALUES (:message, :conv, :session, :seq, :role, 'agent', :body, :turn, :now)
 """
 
 LAST_MESSAGE: Final = "UPDATE conversation SET last_message_id = :message WHERE id = :conv"
