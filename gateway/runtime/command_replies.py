@@ -178,9 +178,11 @@ class CommandReplies:
         del stored
         name = event.argument.strip() or None
         known = [item.name for item in self._host.servers()]
+        began = self._clock.monotonic()
         try:
             async with asyncio.timeout(RELOAD_SECONDS):
-                return _reloaded(await self._host.reload(name))
+                reloaded = await self._host.reload(name)
+                return _reloaded(reloaded, seconds=self._clock.monotonic() - began)
         except TimeoutError:
             return f"Not done after {RELOAD_SECONDS:.0f} s; /mcp shows how far it is."
         except GatewayError as error:
@@ -209,7 +211,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _reloaded(reloaded: Reloaded) -> str:
+def _reloaded(reloaded: Reloaded, *, seconds: float) -> str:
     parked = [f"{name} ({one_line(reason, MAX_SUMMARY)})" for name, reason in reloaded.parked]
     lists = {
         "added": reloaded.added,
@@ -218,4 +220,8 @@ def _reloaded(reloaded: Reloaded) -> str:
         "parked": parked,
     }
     said = [f"{word}: {', '.join(names)}" for word, names in lists.items() if names]
-    return "Reloaded. " + ("; ".join(said) if said else "Nothing has changed") + "."
+    return (
+        f"Reloaded in {seconds:.1f} s. "
+        + ("; ".join(said) if said else "Nothing has changed")
+        + "."
+    )

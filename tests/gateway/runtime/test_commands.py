@@ -110,10 +110,10 @@ async def test_mcp_says_why_a_server_is_parked_and_when_it_is_tried_again(tmp_pa
 
 async def test_reload_reports_what_changed(tmp_path: Path) -> None:
     async with people(tmp_path / "state.db") as chat:
-        assert await chat.say("reload-mcp", by=ROOT) == "Reloaded. Nothing has changed."
+        assert await chat.say("reload-mcp", by=ROOT) == "Reloaded in 0.0 s. Nothing has changed."
         chat.host.reloaded = Reloaded(added=("a", "b"), parked=(("c", "needs login"),))
         assert await chat.say("reload-mcp", by=ROOT) == (
-            "Reloaded. added: a, b; parked: c (needs login)."
+            "Reloaded in 0.0 s. added: a, b; parked: c (needs login)."
         )
 
 
