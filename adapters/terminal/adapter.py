@@ -11,6 +11,7 @@ from adapters.terminal.outbound import shown_text
 from adapters.terminal.screen import Screen
 from gateway.domain.conversation import Activity
 from gateway.domain.delivery import Delivery, DeliveryKind, Receipt
+from gateway.domain.errors import DeliveryUnsure
 from gateway.ports import Clock, EventSink
 
 
@@ -71,9 +72,12 @@ class TerminalAdapter:
         return Receipt(native_id=f"{self._run}.{self._shown}")
 
     async def settle_unsure(self, delivery: Delivery) -> Receipt | None:
-        """Return None: what a dead terminal showed is gone, so it is shown again."""
-        del delivery
-        return None
+        """Never find out: whether the screen of a dead process showed it cannot be seen.
+
+        Raises:
+            DeliveryUnsure: Always; it is shown again with a mark.
+        """
+        raise DeliveryUnsure(self.platform, f"delivery {delivery.id} was being shown")
 
     def _current(self) -> OpenCard | None:
         return next(reversed(self._cards.values()), None)

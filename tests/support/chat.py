@@ -102,6 +102,15 @@ class Chat:
 
     def expect(self, pattern: str, *, seconds: float = 30) -> "re.Match[str]":
         """Wait until the output matches, and consume it up to there."""
+        found = self.find(pattern, seconds=seconds)
+        if found is None:
+            raise AssertionError(
+                f"{pattern!r} did not appear; so far:\n{self.seen}\nstderr:\n{self.errors}"
+            )
+        return found
+
+    def find(self, pattern: str, *, seconds: float) -> "re.Match[str] | None":
+        """Do the same; None when the time is up, or the process ended."""
         end = time.monotonic() + seconds
         while True:
             found = re.search(pattern, self.output, re.DOTALL)
@@ -109,9 +118,7 @@ class Chat:
                 self.output = self.output[found.end() :]
                 return found
             if time.monotonic() > end or not self._read_more(end):
-                raise AssertionError(
-                    f"{pattern!r} did not appear; so far:\n{self.seen}\nstderr:\n{self.errors}"
-                )
+                return None
 
     def end(self, *, seconds: float = 30) -> int:
         """End the input, read the rest, and return the exit code."""
