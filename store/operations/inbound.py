@@ -1,7 +1,7 @@
 """Accepting what a platform delivered: once, with its message, before it is acknowledged."""
 
-import dataclasses
 import logging
+from dataclasses import replace
 from typing import assert_never
 
 from gateway.domain.ids import Cursor, InboundId, MessageId
@@ -136,7 +136,7 @@ def _edit(work: Work, event: MessageEdited, known: Known) -> None:
     # Not taken yet: the turn must answer what the message says now.
     original = event_from_json("message", row["payload"])
     if isinstance(original, InboundMessage):
-        payload = event_to_json(dataclasses.replace(original, text=event.text))
+        payload = event_to_json(replace(original, text=event.text))
         work.run(sql.REPHRASE, {"inbound": row["inbound_id"], "payload": payload})
 
 
