@@ -5,6 +5,7 @@ surrogate into a column, one that is read marks bytes that are no UTF-8.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,6 +17,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _NUL: Final = "\u2400"
 _LOST: Final = "\ufffd"
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 decode_text = partial(str, encoding="utf-8", errors="surrogateescape")
 """The `text_factory` of every connection: bytes that are no UTF-8 never fail a query."""
@@ -54,7 +56,7 @@ def storable(text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return "".join(_LOST if "\ud800" <= char <= "\udfff" else char for char in text)
+        return _SURROGATE.sub(_LOST, text)
     return text
 
 
