@@ -40,7 +40,8 @@ SEND_SECONDS: Final = 90.0
 LEASE_SECONDS: Final = 120.0
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 60.0
-BLOCKED_SECONDS: Final = 0.25
+BLOCKED_SECONDS: Final = 1.0
+SHORTEST_WAIT_SECONDS: Final = 0.02
 MAX_UNSURE_ATTEMPTS: Final = 6
 """Sends without any answer before a delivery is given up; each may have arrived."""
 
@@ -66,6 +67,7 @@ class DeliveryLoop:
         clock: Clock,
         worker: str,
         budget: Budget | None = None,
+        send_seconds: float = SEND_SECONDS,
     ) -> None:
         self._adapter = adapter
         self._store = store
@@ -75,6 +77,8 @@ class DeliveryLoop:
         self._worker = worker
         self._budget = budget or Budget()
         self._slots = asyncio.Semaphore(MAX_SENDS)
+        self._send_seconds = send_seconds
+        self._under_way = 0
         self._leaving = False
 
     def shut_down(self) -> None:
@@ -100,6 +104,7 @@ class DeliveryLoop:
             await self._slots.acquire()
             delivery = await self._claim()
             if delivery is not None:
+                self._under_way += 1
                 with bind(conversation=delivery.place.session_key):
                     sends.create_task(self._send(delivery, bell), name=f"delivery:{delivery.id}")
                 continue
@@ -121,11 +126,13 @@ class DeliveryLoop:
 
     async def _wait(self, bell: Bell) -> None:
         """Return at a ring, or when the next delivery may be tried."""
-        now = self._clock.now()
+        if self._under_way:
+            # What waits for one of them is told by its end; a pause of another chat can be late.
+            await bell.wait_until(self._after(BLOCKED_SECONDS), clock=self._clock)
+            return
         due = await self._deliveries.next_at(self._adapter.platform, self._adapter.account)
-        if due is not None and due <= now:
-            # Something before it in its conversation is under way: its end rings the bell.
-            due = now + timedelta(seconds=BLOCKED_SECONDS)
+        if due is not None:
+            due = max(due, self._after(SHORTEST_WAIT_SECONDS))
         await bell.wait_until(due, clock=self._clock)
 
     async def _send(self, delivery: Delivery, bell: Bell) -> None:
@@ -135,16 +142,17 @@ class DeliveryLoop:
             # Its row still says `sending`: the next start settles it.
             logger.exception("what became of delivery %d is not recorded", delivery.id)
         finally:
+            self._under_way -= 1
             self._slots.release()
             # The next one of this conversation may go now.
             bell.ring()
 
     async def _sent(self, delivery: Delivery) -> Outcome:
         try:
-            async with asyncio.timeout(SEND_SECONDS):
+            async with asyncio.timeout(self._send_seconds):
                 receipt = await self._adapter.send(delivery)
         except TimeoutError:
-            logger.warning("delivery %d: no answer within %g s", delivery.id, SEND_SECONDS)
+            logger.warning("delivery %d: no answer within %g s", delivery.id, self._send_seconds)
             return await self._lost(delivery, "no answer in time")
         except DeliveryDeferred as error:
             at = self._after(error.retry_after)
@@ -172,7 +180,7 @@ class DeliveryLoop:
         """Find out what became of a send; unless it certainly did not arrive, a repeat is marked."""
         marks = frozenset[Mark]()
         try:
-            async with asyncio.timeout(SEND_SECONDS):
+            async with asyncio.timeout(self._send_seconds):
                 receipt = await self._adapter.settle_unsure(delivery)
         except (DeliveryUnsure, TimeoutError) as error:
             receipt = None

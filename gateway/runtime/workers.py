@@ -133,7 +133,6 @@ class Workers:
         finally:
             self._forget(running)
             self._slots.release()
-            self._wakeups.turns()
 
     async def _attempt(self, turn: Turn) -> _Outcome:
         try:
@@ -152,7 +151,7 @@ class Workers:
         if running.task.cancelled():
             if running.stopped_by is not None:
                 return await turn.stopped()
-            await self._turns.give_back(turn.claim)
+            await self._give_back(turn.claim)
             return None
         outcome = running.task.result()
         return await turn.broken(error=outcome.broke) if outcome.broke else outcome.ending
@@ -169,6 +168,8 @@ class Workers:
         if ending is None:
             return
         committed = await self._turns.store_end(claim, ending)
+        if committed.more:
+            self._wakeups.turns()
         logger.info("turn ended: %s, more waiting: %s", ending.end, committed.more)
 
     async def _end_anyhow(self, claim: Claim, error: Exception) -> None:
@@ -188,6 +189,7 @@ class Workers:
             await self._turns.give_back(claim)
         except GatewayError as error:
             logger.warning("claim not released, the next start frees it: %s", error)
+        self._wakeups.turns()
 
     async def _park(self) -> None:
         """Give running turns their grace, but none that waits on a person, then park the rest."""

@@ -14,7 +14,7 @@ from gateway.domain.delivery import Origin
 from gateway.domain.ids import Actor, Place
 from gateway.domain.message import InboundEvent
 from gateway.domain.operations.deliveries import Enqueue
-from gateway.ports import Clock, ModelProvider, Readers, Store
+from gateway.ports import Clock, ModelProvider, Readers, Renderer, Store
 from gateway.runtime.access import Access
 from gateway.runtime.clock import SystemClock
 from gateway.runtime.config import AccessConfig
@@ -111,6 +111,7 @@ async def running(
     adapter: Loopback | None = None,
     config: RuntimeConfig | None = None,
     clock: Clock | None = None,
+    renderer: Renderer | None = None,
     crash: bool = False,
     first: int = 0,
     watch: Callable[[Store], Store] = lambda store: store,
@@ -130,7 +131,7 @@ async def running(
                 provider=model,
                 host=host,
                 adapters=[chats],
-                renderers={PLATFORM: LoopbackRenderer()},
+                renderers={PLATFORM: renderer or LoopbackRenderer()},
             ),
             access=access(),
             clock=time,

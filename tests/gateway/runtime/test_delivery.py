@@ -41,6 +41,7 @@ class Outbox:
             wakeups=self.wakeups,
             clock=clock,
             worker="test",
+            send_seconds=send_seconds,
         )
 
     async def put(self, *texts: str, n: int = 1) -> None:
@@ -61,11 +62,13 @@ class Outbox:
 
 
 @asynccontextmanager
-async def outbox(home: Path, adapter: Loopback, *, runs: bool = True) -> AsyncGenerator[Outbox]:
+async def outbox(
+    home: Path, adapter: Loopback, *, runs: bool = True, send_seconds: float = 60
+) -> AsyncGenerator[Outbox]:
     path = home / "state.db"
     clock = HastyClock()
     async with open_store(path, clock=clock) as opened, asyncio.TaskGroup() as tasks:
-        box = Outbox(opened, path, adapter, clock)
+        box = Outbox(opened, path, adapter, clock, send_seconds=send_seconds)
         if runs:
             tasks.create_task(box.loop.run())
         yield box
@@ -184,6 +187,16 @@ async def test_what_an_earlier_process_left_unsure_is_settled_before_anything_el
 
         assert [row[:2] for row in box.states()] == [("sent", "found"), ("sent", "m0")]
     assert adapter.texts() == ["b"]
+
+
+async def test_a_platform_that_never_answers_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    adapter = HangingChat()
+    adapter.on_settle = lambda delivery: Receipt(native_id="found")
+    async with outbox(tmp_path, adapter, send_seconds=0.05) as box:
+        await box.put("a")
+        await box.settle()
+
+        assert box.states() == [("sent", "found", "", 1)]
 
 
 async def test_one_chat_that_hangs_holds_up_no_other(tmp_path: Path) -> None:

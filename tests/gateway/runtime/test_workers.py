@@ -4,11 +4,12 @@ from pathlib import Path
 import pytest
 
 from gateway.domain.canonical import CanonicalJson
+from gateway.domain.delivery import Part
 from gateway.domain.model import ModelReply, ModelRequest
 from gateway.ports import Approver
-from gateway.runtime.turn import STOPPED
+from gateway.runtime.turn import BROKE, STOPPED
 from tests.fakes.house import House, running
-from tests.fakes.loopback import ANNA, BEN, chat
+from tests.fakes.loopback import ANNA, BEN, LoopbackRenderer, chat
 from tests.fakes.model import ScriptedModel, calls_tool, says
 from tests.fakes.tools import FakeTools, tool
 from tests.support.eventually import eventually_async
@@ -208,6 +209,28 @@ async def test_a_turn_taken_over_by_another_worker_ends_without_a_word(tmp_path:
         assert house.rows(ENDS) == [("running",)]
 
     assert house.adapter.texts() == []
+
+
+class BrokenRenderer(LoopbackRenderer):
+    """Cannot lay out one text."""
+
+    def text(self, markdown: str) -> tuple[Part, ...]:
+        if markdown == "poison":
+            raise ValueError("no layout")
+        return super().text(markdown)
+
+
+async def test_a_reply_that_cannot_be_stored_ends_as_a_sentence_instead_of_being_asked_for_ever(
+    tmp_path: Path,
+) -> None:
+    model = ScriptedModel([says("poison"), says("fine")])
+
+    async with running(tmp_path, model, renderer=BrokenRenderer()) as house:
+        await house.say("one")
+        assert await house.replies(1) == [BROKE]
+        await house.say("two")
+        assert (await house.replies(2))[1] == "fine"
+        assert house.rows(ENDS) == [("failed",), ("done",)]
 
 
 async def _take_over(house: House) -> None:
