@@ -28,7 +28,15 @@ STATES = "SELECT state, native_id, marks, attempts FROM delivery ORDER BY id"
 class Outbox:
     """A store with one delivery loop over it, on a clock whose pauses are over at once."""
 
-    def __init__(self, opened: OpenStore, path: Path, adapter: Loopback, clock: HastyClock) -> None:
+    def __init__(
+        self,
+        opened: OpenStore,
+        path: Path,
+        adapter: Loopback,
+        clock: HastyClock,
+        *,
+        send_seconds: float,
+    ) -> None:
         self.store = opened.store
         self.path = path
         self.adapter = adapter
