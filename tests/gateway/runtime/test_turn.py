@@ -1,4 +1,5 @@
 import asyncio
+import json
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -25,6 +26,7 @@ from gateway.domain.model import (
     Usage,
 )
 from gateway.ports import Approver, Store
+from gateway.providers.guided import Guided
 from gateway.runtime.config import GatewayConfig, ToolSearchConfig
 from gateway.runtime.runtime import RuntimeConfig
 from gateway.runtime.turn import CUT_NOTE, EMPTY_REPLY
@@ -419,3 +421,21 @@ async def test_a_denied_call_does_not_run_and_the_model_is_told_why(tmp_path: Pa
 
     assert tools.ran == []
     assert "denied by" in model.requests[1].history[-1].text
+
+
+async def test_guided_mode_leads_from_words_to_an_approved_call(tmp_path: Path) -> None:
+    tools = FakeTools()
+    tools.add(tool("add"), gated=True)
+
+    async with running(tmp_path, Guided(), tools=tools) as house:
+        await house.say("add something")
+        await house.adapter.until(lambda: len(house.adapter.cards()) == 1)
+        (choice, *_) = json.loads(house.adapter.cards()[0].payload)["buttons"]
+        await house.press(choice[0])
+        await house.adapter.until(lambda: len(house.adapter.cards()) == 2)
+        await house.press("Allow once")
+        (reply,) = await house.replies(1)
+        assert house.rows(ENDS) == [("done", None)]
+
+    assert "add ran with {}" in reply
+    assert tools.ran == [("add", "{}")]
