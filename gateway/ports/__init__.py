@@ -1,0 +1,64 @@
+"""What the core needs from the outside, as protocols it owns.
+
+The store is asked with single values (`gateway.domain.operations`), so nobody holds a transaction;
+reading is separate, in small ports.
+"""
+
+from gateway.ports.chats import Adapter, Capabilities, CardView, EventSink, PressAnswering, Renderer
+from gateway.ports.clock import Clock
+from gateway.ports.programs import GatewayClient, SendRequest, SendResult
+from gateway.ports.reading import (
+    Books,
+    Channels,
+    Conversations,
+    Deliveries,
+    EventReader,
+    Inbox,
+    Questions,
+    Readers,
+    Rules,
+    StoreHealth,
+)
+from gateway.ports.work import Approval, Approver, FormRequest, ModelProvider, ToolHost
+from gateway.ports.writing import (
+    DeliveryStore,
+    InboundStore,
+    QuestionStore,
+    Store,
+    TurnStore,
+    UpkeepStore,
+)
+
+__all__ = [
+    "Adapter",
+    "Approval",
+    "Approver",
+    "Books",
+    "Capabilities",
+    "CardView",
+    "Channels",
+    "Clock",
+    "Conversations",
+    "Deliveries",
+    "DeliveryStore",
+    "EventReader",
+    "EventSink",
+    "FormRequest",
+    "GatewayClient",
+    "InboundStore",
+    "Inbox",
+    "ModelProvider",
+    "PressAnswering",
+    "QuestionStore",
+    "Questions",
+    "Readers",
+    "Renderer",
+    "Rules",
+    "SendRequest",
+    "SendResult",
+    "Store",
+    "StoreHealth",
+    "ToolHost",
+    "TurnStore",
+    "UpkeepStore",
+]

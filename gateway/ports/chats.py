@@ -1,0 +1,123 @@
+"""What the core needs of chat platforms: adapters, and how texts and cards are laid out."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from gateway.domain.delivery import Delivery, Part, Receipt
+from gateway.domain.ids import (
+    Place,
+    QuestionId,
+)
+from gateway.domain.message import InboundEvent
+from gateway.domain.question import Button
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a platform can do, read as data instead of asked by name.
+
+    `max_inline` is how many of the platform's units of arguments a card shows before they
+    become a file (CONTRACTS §e), None without a cap. `uploads` false: longer ones are refused.
+    """
+
+    max_text: int | None
+    buttons: bool
+    max_inline: int | None = None
+    edits: bool = False
+    threads: bool = False
+    uploads: bool = False
+    modal_fields: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardView:
+    """What a card shows, before a platform's renderer lays it out; every text is untrusted.
+
+    `arguments` is indented JSON, redacted and escaped, "" when there are none. `lines` are
+    short facts (who asks, when it expires, the id). `field` is what a typed reply answers,
+    with `reply_token` the button row that carries it. `closed` is the last line of a closed
+    card; it then has no buttons.
+    """
+
+    question: QuestionId
+    short: str
+    title: str
+    text: str
+    arguments: str = ""
+    lines: tuple[str, ...] = ()
+    buttons: tuple[Button, ...] = ()
+    reply_token: str = ""
+    reply_hint: str = ""
+    field: str = ""
+    closed: str = ""
+
+
+class Renderer(Protocol):
+    """Lays texts and cards out for one platform; pure, and no visible character is lost."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def text(self, markdown: str) -> tuple[Part, ...]:
+        """Return the messages of a reply; none for an empty text."""
+        ...
+
+    def card(self, view: CardView) -> tuple[Part, Part | None]:
+        """Return the card, and the file that must go first when the arguments do not fit it."""
+        ...
+
+    def closed_card(self, view: CardView) -> Part:
+        """Return the edit that closes a card."""
+        ...
+
+
+class EventSink(Protocol):
+    """Where adapters put what arrives."""
+
+    async def emit(self, event: InboundEvent, *, position: tuple[str, str] | None = None) -> None:
+        """Accept a normalised event; returns once it is stored (or known, or refused).
+
+        Raises:
+            StoreBusy: Nothing is stored; the platform must not be acknowledged.
+        """
+        ...
+
+
+class Adapter(Protocol):
+    """One account on one chat platform."""
+
+    @property
+    def platform(self) -> str: ...
+
+    @property
+    def account(self) -> str: ...
+
+    async def run(self, sink: EventSink) -> None:
+        """Stay connected and feed `sink` until cancelled or the platform ends."""
+        ...
+
+    async def send(self, delivery: Delivery) -> Receipt:
+        """Deliver one text, card, file or edit and return the platform's id for it.
+
+        Raises:
+            DeliveryDeferred: The platform wants us to retry later.
+            DeliveryUnsure: No answer; it may have arrived.
+            DeliveryRejected: The platform will never accept this message.
+        """
+        ...
+
+    async def settle_unsure(self, delivery: Delivery) -> Receipt | None:
+        """Find a send whose answer was lost; None when it certainly did not arrive.
+
+        Raises:
+            DeliveryUnsure: It cannot be found out.
+        """
+        ...
+
+
+class PressAnswering(Protocol):
+    """Optional port: an adapter that must answer a press by itself (a toast, an ephemeral)."""
+
+    async def answer_press(self, place: Place, interaction: str, text: str) -> None:
+        """Show `text` to the presser alone; "" only acknowledges."""
+        ...
