@@ -204,7 +204,7 @@ def _nothing_found(call: FunctionCall, found: Json) -> str:
     query = "".join(_texts(_argument(call, "queries")))
     text = (
         f"I found no tool for “{shorten(query, 80)}”. `/tools` lists what there is, `/mcp` shows "
-        "which servers are connected, and `hermes mcp add` connects another one."
+        "which servers are connected; more go into `mcp_servers` of the configuration."
     )
     if waiting := _texts(found.get("connecting")):
         text += f" Still connecting: {', '.join(waiting)}; try again in a moment."

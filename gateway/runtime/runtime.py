@@ -22,7 +22,6 @@ from gateway.runtime.approvals import ApprovalBroker
 from gateway.runtime.command_replies import CommandReplies
 from gateway.runtime.config import ApprovalsConfig, GatewayConfig, ToolSearchConfig
 from gateway.runtime.control import ControlWorker
-from gateway.runtime.decisions import Decisions
 from gateway.runtime.delivery import Budget, DeliveryLoop
 from gateway.runtime.expiry import Expiry
 from gateway.runtime.intake import Intake
@@ -97,9 +96,6 @@ class Runtime:
         self.ready = asyncio.Event()
         self._leaving = asyncio.Event()
         questions, renderers = readers.questions, edges.renderers
-        self.decisions = Decisions(
-            store, questions, renderers, access, self.wakeups, clock, config.approvals
-        )
         self.broker = ApprovalBroker(
             store,
             questions,
@@ -110,6 +106,7 @@ class Runtime:
             clock,
             config.approvals,
         )
+        self.decisions = self.broker.decisions
         self.workers = Workers(
             store=store,
             turns=Turns(
