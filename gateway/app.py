@@ -5,8 +5,9 @@ needs. Nothing here decides anything.
 """
 
 import asyncio
+import logging
 import signal
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from gateway.config.load import Loaded
     from gateway.config.schema import Config
     from gateway.runtime.runtime import Runtime
+    from gateway.telemetry.redact import Redactor
     from mcp_host.config import ServerConfig
-    from mcp_host.host import McpHost
+    from mcp_host.host import LoadServers, McpHost
     from store.open import OpenStore
+
+logger = logging.getLogger(__name__)
 
 ONE_QUESTION_WAIT: Final = 30.0
 """Seconds that `hermes chat -q` gives cold servers before its turn (SPEC §7)."""
@@ -32,9 +36,13 @@ ONE_QUESTION_WAIT: Final = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalChat:
-    """How `hermes chat` runs: on which screen, and whether somebody can answer cards there."""
+    """How `hermes chat` runs: on which screen, and whether somebody can answer cards there.
+
+    `redactor` masks the logs; secrets that a reload brings are added to it.
+    """
 
     screen: "Screen"
+    redactor: "Redactor"
     interactive: bool = True
 
 
@@ -59,7 +67,8 @@ async def run_terminal(
             open_store(home.state_db, clock=clock, on_commit=commits.ring)
         )
         provider = await stack.enter_async_context(_open_provider(loaded.config, environ))
-        host = await stack.enter_async_context(_open_host(home, loaded, environ, clock))
+        reload = _server_loader(home, loaded, environ, chat.redactor)
+        host = await stack.enter_async_context(_open_host(home, loaded.config, clock, reload))
         before = await store.readers.inbox.last_turn(PLACE)
         runtime = _terminal_runtime(chat, loaded.config, store, provider, host, commits)
         stack.enter_context(_ending_on_signal(runtime))
@@ -170,29 +179,37 @@ async def _open_provider(
 
 @asynccontextmanager
 async def _open_host(
-    home: "Home", loaded: "Loaded", environ: Mapping[str, str], clock: Clock
+    home: "Home", config: "Config", clock: Clock, reload: "LoadServers"
 ) -> AsyncGenerator["McpHost"]:
     from mcp_host.host import open_host
 
     async with open_host(
-        loaded.config.mcp_servers,
-        mcp=loaded.config.mcp,
+        config.mcp_servers,
+        mcp=config.mcp,
         clock=clock,
         stderr_log=home.mcp_stderr_log,
         version=program_version(),
-        reload=_server_loader(home, loaded, environ),
+        reload=reload,
     ) as host:
         yield host
 
 
 def _server_loader(
-    home: "Home", loaded: "Loaded", environ: Mapping[str, str]
-) -> "Callable[[], Mapping[str, ServerConfig]]":
+    home: "Home", loaded: "Loaded", environ: Mapping[str, str], redactor: "Redactor"
+) -> "LoadServers":
     from gateway.config.load import Reloader
 
-    # A broken file keeps the last good entries.
     reloader = Reloader(home, environ=environ, loaded=loaded)
-    return lambda: reloader.reload().config.mcp_servers
+
+    def load() -> "Mapping[str, ServerConfig]":
+        # A broken file keeps the last good entries.
+        current = reloader.reload()
+        redactor.add(current.secrets)
+        for finding in current.findings.items:
+            logger.warning("configuration: %s: %s", finding.path, finding.message)
+        return current.config.mcp_servers
+
+    return load
 
 
 @contextmanager

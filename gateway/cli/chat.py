@@ -45,10 +45,9 @@ def chat(
     invocation.secrets = loaded.secrets
     _tell(loaded)
     screen = _screen(home, question)
-    options = TerminalChat(screen=screen, interactive=question is None)
-    with set_up(
-        loaded.config.logging, redactor=Redactor(loaded.secrets), logs=home.logs, stream=None
-    ):
+    redactor = Redactor(loaded.secrets)
+    options = TerminalChat(screen=screen, redactor=redactor, interactive=question is None)
+    with set_up(loaded.config.logging, redactor=redactor, logs=home.logs, stream=None):
         fine = asyncio.run(run_terminal(home, loaded, options, environ=invocation.environ))
     if question is not None and not fine:
         raise typer.Exit(ExitCode.FAILED)
