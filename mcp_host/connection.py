@@ -7,11 +7,9 @@ Knows no approvals, names or filters.
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from enum import Enum, auto
-from typing import Final, assert_never
+from typing import Final
 
 from mcp import MCPError
 
@@ -28,36 +26,13 @@ from mcp_host.negotiation import negotiate
 from mcp_host.session import Era, HostSession
 from mcp_host.slots import Slots
 from mcp_host.transports.base import Link, OpenLink
+from mcp_host.tries import Ended, Ending, Tries
 
 logger = logging.getLogger(__name__)
-
-FIRST_PAUSES: Final = (1.0, 2.0, 4.0)
-LOST_PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
-JITTER: Final = 0.25
-"""By how much of itself a pause may grow, so that servers lost together do not return together."""
-
-STABLE_SECONDS: Final = 60.0
-"""A connection that lasted this long starts afresh with its tries when it is lost."""
 
 DEBOUNCE_SECONDS: Final = 0.25
 REFRESH_SECONDS: Final = 20.0
 LISTEN_AGAIN_SECONDS: Final = 30.0
-
-
-class _Kind(Enum):
-    """How an attempt ended. `HOPELESS`: trying again soon cannot help. `ASKED`: by us."""
-
-    FAILED = auto()
-    HOPELESS = auto()
-    LOST = auto()
-    ASKED = auto()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _End:
-    kind: _Kind
-    reason: str = ""
-    lasted: float = 0.0
 
 
 class Connection:
@@ -94,7 +69,7 @@ class Connection:
         self._version = version
         self._probe_interval = probe_interval
         self._on_change = on_change
-        self._jitter = jitter
+        self._tries = Tries(jitter)
         self._mail = Mailbox()
         self._link: Link | None = None
         self._session: HostSession | None = None
@@ -179,29 +154,18 @@ class Connection:
             self._tell_waiting()
 
     async def _keep_connected(self) -> None:
-        pauses = iter(FIRST_PAUSES)
-        fresh = True
         while True:
             end = await self._attempt()
-            match end.kind:
-                case _Kind.ASKED:
-                    pauses, fresh = iter(FIRST_PAUSES), True
-                    continue
-                case _Kind.LOST if fresh or end.lasted >= STABLE_SECONDS:
-                    pauses, fresh = self._jittered(LOST_PAUSES), False
-                case _Kind.HOPELESS:
-                    pauses = iter(())
-                case _Kind.LOST | _Kind.FAILED:
-                    pass
-                case _:
-                    assert_never(end.kind)
-            if await self._wait(end, next(pauses, None)) is Note.RECONNECT:
+            if end.how is Ending.ASKED:
+                self._tries.restart()
+            elif await self._wait(end) is Note.RECONNECT:
+                self._tries.restart()
                 self._enter(ServerState.CONNECTING, self.reason)
-                pauses, fresh = iter(FIRST_PAUSES), True
 
-    async def _wait(self, end: _End, pause: float | None) -> Note:
+    async def _wait(self, end: Ended) -> Note:
+        pause = self._tries.pause_after(end)
         if pause is None:
-            (pause,) = self._jittered((self._probe_interval,))
+            pause = self._tries.jittered(self._probe_interval)
             probe_at = self._clock.now() + timedelta(seconds=pause)
             self._enter(ServerState.PARKED, end.reason, next_probe_at=probe_at)
             agent_log.park(server=self.server, reason=end.reason, retry_in=pause)
@@ -223,25 +187,22 @@ class Connection:
         await self._clock.sleep(seconds)
         self._mail.put(Note.TRY_NOW)
 
-    def _jittered(self, pauses: tuple[float, ...]) -> Iterator[float]:
-        return (pause * (1 + JITTER * self._jitter()) for pause in pauses)
-
-    async def _attempt(self) -> _End:
+    async def _attempt(self) -> Ended:
         """Connect and stay connected; every way this can end is a value."""
         end = await self._attempt_once()
-        if end.kind in {_Kind.FAILED, _Kind.HOPELESS}:
+        if end.how in {Ending.FAILED, Ending.HOPELESS}:
             self._tell_waiting()
             agent_log.connect(
                 server=self.server, ms=end.lasted * 1000, outcome="failed", error=end.reason
             )
         return end
 
-    async def _attempt_once(self) -> _End:
+    async def _attempt_once(self) -> Ended:
         limit = self.config.connect_timeout
         began = self._clock.monotonic()
 
-        def failed(reason: str, *, kind: _Kind = _Kind.FAILED) -> _End:
-            return _End(kind=kind, reason=reason, lasted=self._clock.monotonic() - began)
+        def failed(reason: str, *, how: Ending = Ending.FAILED) -> Ended:
+            return Ended(how=how, reason=reason, lasted=self._clock.monotonic() - began)
 
         try:
             async with self._slots.take() as slot, asyncio.timeout(limit) as bound:
@@ -252,7 +213,7 @@ class Connection:
         except TimeoutError:
             return failed(self._with_last_words(f"no answer in {limit:g} s"))
         except ToolHostError as error:
-            return failed(error.problem, kind=_Kind.FAILED if error.retryable else _Kind.HOPELESS)
+            return failed(error.problem, how=Ending.FAILED if error.retryable else Ending.HOPELESS)
         except Exception as error:
             # The SDK has no list of what it raises for a server that talks nonsense.
             logger.debug("server %s: connecting failed", self.server, exc_info=True)
@@ -262,7 +223,7 @@ class Connection:
 
     async def _live(
         self, link: Link, connected: Callable[[], None], bound: asyncio.Timeout
-    ) -> _End:
+    ) -> Ended:
         session = HostSession(
             link,
             version=self._version,
@@ -279,7 +240,7 @@ class Connection:
             except MCPError as error:
                 reason = await session.why_closed() if session.closed else reason_of(error)
                 lasted = self._clock.monotonic() - began
-                return _End(kind=_Kind.FAILED, reason=reason, lasted=lasted)
+                return Ended(how=Ending.FAILED, reason=reason, lasted=lasted)
             bound.reschedule(None)
             connected()
             agent_log.connect(server=self.server, ms=(agreed - began) * 1000, outcome="ok")
@@ -287,7 +248,7 @@ class Connection:
             agent_log.discovery(server=self.server, ms=took * 1000, tools=len(self.catalog.tools))
             return await self._serve(session)
 
-    async def _serve(self, session: HostSession) -> _End:
+    async def _serve(self, session: HostSession) -> Ended:
         started = self._clock.monotonic()
         self._session = session
         self._enter(ServerState.READY)
@@ -299,11 +260,11 @@ class Connection:
                     case Note.LINK_DOWN:
                         lasted = self._clock.monotonic() - started
                         reason = await session.why_closed()
-                        return _End(kind=_Kind.LOST, reason=reason, lasted=lasted)
+                        return Ended(how=Ending.LOST, reason=reason, lasted=lasted)
                     case Note.RECONNECT:
                         session.closing = "it is being reconnected"
                         self._enter(ServerState.CONNECTING, session.closing)
-                        return _End(kind=_Kind.ASKED)
+                        return Ended(how=Ending.ASKED)
                     case Note.TOOLS_CHANGED:
                         await self._refresh(session)
                     case Note.TRY_NOW:
