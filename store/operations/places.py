@@ -41,6 +41,25 @@ def current_session(work: Work, conversation: ConversationId) -> int:
     return session
 
 
+def see(work: Work, place: Place, *, name: str = "") -> None:
+    """Note a place as one we may send to; without a name it is called by its chat."""
+    shown = name or storable(place.chat)
+    work.run(
+        sql.SEEN,
+        {
+            "platform": storable(place.platform),
+            "account": storable(place.account),
+            "chat": storable(place.chat),
+            "thread": storable(place.thread),
+            "chat_type": place.chat_type.value,
+            "name": shown,
+            "name_folded": shown.lstrip("#@").casefold(),
+            "named": bool(name),
+            "now": work.now,
+        },
+    )
+
+
 def migrate_chat(work: Work, migrate: MigrateChat) -> int:
     """Move a chat's conversations to its new id; a key that is taken there stays where it is."""
     keys = {
@@ -144,24 +163,8 @@ def _name(work: Work, place: Place, known: Known, name: str) -> Known:
         },
     )
     if place.chat_type is ChatType.DM or not name:
-        _see(work, place, shown)
+        see(work, place, name=storable(name))
     return Known(conversation=known.conversation, chat=known.chat, user_name=storable(name))
-
-
-def _see(work: Work, place: Place, name: str) -> None:
-    work.run(
-        sql.SEEN,
-        {
-            "platform": storable(place.platform),
-            "account": storable(place.account),
-            "chat": storable(place.chat),
-            "thread": storable(place.thread),
-            "chat_type": place.chat_type.value,
-            "name": name,
-            "name_folded": name.lstrip("#@").casefold(),
-            "now": work.now,
-        },
-    )
 
 
 def _is_own(place: Place) -> bool:

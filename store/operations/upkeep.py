@@ -28,6 +28,7 @@ from store.codec import (
     storable,
     to_json,
 )
+from store.operations.places import see
 from store.sql import upkeep as sql
 from store.work import Work
 
@@ -64,6 +65,7 @@ def prune(work: Work, prune: Prune) -> Pruned:
 def set_home(work: Work, home: SetHome) -> None:
     """Make a place the home channel of its platform and account."""
     place = home.place
+    see(work, place)
     work.run(
         sql.HOME,
         {

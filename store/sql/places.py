@@ -55,8 +55,9 @@ INSERT INTO directory (platform, account, chat_key, thread_key, chat_type, name,
 VALUES (:platform, :account, :chat, :thread, :chat_type, :name, :name_folded, 'seen', :now)
 ON CONFLICT (platform, account, chat_key, thread_key) DO UPDATE
   SET seen_at = excluded.seen_at, gone_at = NULL,
-    name = CASE WHEN directory.source = 'seen' THEN excluded.name ELSE directory.name END,
-    name_folded = CASE WHEN directory.source = 'seen' THEN excluded.name_folded
+    name = CASE WHEN :named AND directory.source = 'seen' THEN excluded.name
+           ELSE directory.name END,
+    name_folded = CASE WHEN :named AND directory.source = 'seen' THEN excluded.name_folded
                   ELSE directory.name_folded END
 """
 
