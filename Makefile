@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CODE := gateway adapters mcp_host store tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench soak lint fix types imports sizes audit crash lock clean
+.PHONY: help setup run test check bench soak lint fix types imports sizes audit crash fresh lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -26,7 +26,7 @@ run: setup  ## chat in the terminal (guided, with the demo server, when nothing 
 test: setup  ## all tests (at most 5 minutes)
 	$(BIN)/python -m pytest -q
 
-check: lint types imports sizes audit test crash  ## everything CI runs
+check: lint types imports sizes audit test crash fresh  ## everything CI runs
 
 lint: setup
 	$(BIN)/ruff check $(CODE)
@@ -50,6 +50,9 @@ audit: setup
 
 crash: setup  ## 20 random kills of the chat flow, seed printed
 	$(BIN)/python -m tests.soak.kill_chat --kills 20
+
+fresh: setup  ## a clone of what is committed runs with two commands
+	$(BIN)/python -m tests.support.fresh
 
 soak: setup  ## the full counts, JSON under bench/results
 	$(BIN)/python -m tests.soak.kill_chat --kills 200 --json bench/results/kill_chat.json
