@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Final
 
 LINES: Final = "add a note\n1\n/stop\n/whoami\n"
-    "add a note\nnotes · add_note — Store a new note with a title and a text.\n/stop\n/whoami\n"
-)
 SECONDS: Final = 900
 
 
