@@ -34,7 +34,11 @@ class OpenReaders:
 
 @asynccontextmanager
 async def open_readers(path: Path, *, clock: Clock) -> AsyncGenerator[OpenReaders]:
-    """Open the read ports of a store that exists; they close with the block."""
+    """Open the read ports of a store; they close with the block.
+
+    Raises:
+        NotFound: There is no such file.
+    """
     bell = Bell()
     async with open_database(path) as database:
         ports = Readers(

@@ -3,6 +3,7 @@
 Knows no statement and no value. A read is one statement, or several in one `snapshot`.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,10 +13,11 @@ from urllib.parse import quote
 from sqlalchemy import URL, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from gateway.domain.errors import StoreBusy
+from gateway.domain.errors import NotFound, StoreBusy
 from store.codec import RowLike, decode_text
 
 POOL_SIZE: Final = 3
@@ -77,11 +79,19 @@ class Database:
                 yield Read(connection)
         except DBAPIError as error:
             raise StoreBusy(str(error.orig)) from error
+        except PoolTimeout as error:
+            raise StoreBusy("too many reads at once") from error
 
 
 @asynccontextmanager
 async def open_database(path: Path) -> AsyncGenerator[Database]:
-    """Open the file for reading; its connections are made when they are first needed."""
+    """Open the file for reading; its connections are made when they are first needed.
+
+    Raises:
+        NotFound: There is no such file.
+    """
+    if not await asyncio.to_thread(path.exists):
+        raise NotFound("database", path)
     url = URL.create(
         "sqlite+aiosqlite",
         # The driver resolves a relative one itself; only what a URI gives a meaning is escaped.
@@ -93,7 +103,6 @@ async def open_database(path: Path) -> AsyncGenerator[Database]:
         pool_size=POOL_SIZE,
         max_overflow=0,
         isolation_level="AUTOCOMMIT",
-        # A reader's wait for a free connection ends with its caller, not here.
         pool_timeout=BUSY_TIMEOUT_MS / 1000,
     )
     event.listen(engine.sync_engine, "connect", _prepare)

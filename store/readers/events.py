@@ -80,27 +80,41 @@ class Events:
             await rung.wait()
 
     async def _has_more(self, cursor: Cursor, *, session_key: str | None) -> bool:
+        if session_key is None:
+            row = await self._database.first(sql.EVENT_BEHIND, cursor=cursor)
+        else:
+            row = await self._database.first(
+                sql.EVENT_BEHIND_OF, cursor=cursor, session_key=session_key
+            )
+        head, pruned_to = _bounds(row)
+        if cursor > head or cursor < pruned_to or (row is not None and row["more"]):
+            return True
+        if _next_range(cursor) > head:
+            return False
         async with self._database.snapshot() as read:
-            _, gap = await _examine(read, cursor)
-            if gap is not None:
-                return True
-            if session_key is None:
-                return await read.first(sql.EVENT_BEHIND, cursor=cursor) is not None
-            conversation = await _conversation(read, session_key)
-            found = await read.first(sql.EVENT_BEHIND_OF, cursor=cursor, conversation=conversation)
-            return found is not None
+            return (await _examine(read, cursor))[1] is not None
+
+
+def _bounds(row: RowLike | None) -> tuple[int, int]:
+    """Return the newest cursor, and the one up to which history is gone."""
+    if row is None:
+        return 1, 0
+    return int(row["head"] or 1), int(row["pruned_to"] or 0)
+
+
+def _next_range(cursor: Cursor) -> int:
+    """Return where the ids begin that a restore after `cursor` would give."""
+    return ((cursor >> EPOCH_BITS) + 1) << EPOCH_BITS
 
 
 async def _examine(read: Read, cursor: Cursor) -> tuple[int, Gap | None]:
     """Return the head, and what lies between `cursor` and the nearest one that can be read from."""
-    bounds = await read.first(sql.EVENT_BOUNDS)
-    head = int((bounds["head"] if bounds else None) or 1)
-    pruned_to = int((bounds["pruned_to"] if bounds else None) or 0)
+    head, pruned_to = _bounds(await read.first(sql.EVENT_BOUNDS))
     if cursor > head:
         return head, Gap(after=cursor, next=Cursor(head), reason="reset")
     if cursor < pruned_to:
         return head, Gap(after=cursor, next=Cursor(pruned_to), reason="pruned")
-    restored_at = ((cursor >> EPOCH_BITS) + 1) << EPOCH_BITS
+    restored_at = _next_range(cursor)
     if restored_at > head:
         return head, None
     edge = await read.first(sql.EVENT_EDGE, start=restored_at)

@@ -242,9 +242,13 @@ async def test_a_lost_hint_costs_a_waiter_one_poll(
             await asyncio.sleep(0)
 
 
-async def test_a_gap_ends_a_wait(readers: OpenReaders) -> None:
+async def test_a_gap_ends_a_wait(readers: OpenReaders, rows: Rows) -> None:
     async with asyncio.timeout(5):
         await readers.ports.events.wait(Cursor(99))
+        rows.insert("event", id=1 << 40, kind="start", at=0)
+        await readers.ports.events.wait(Cursor(50))
+        rows.connection.execute("UPDATE meta SET value = '9' WHERE key = 'events_pruned_to'")
+        await readers.ports.events.wait(Cursor(8))
 
 
 async def test_a_cancelled_waiter_leaves_no_connection_behind(

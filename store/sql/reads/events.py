@@ -30,10 +30,15 @@ EVENTS_OF: Final = _EVENTS + lines(
     "",
     "WHERE e.id > :cursor AND e.conversation_id = :conversation ORDER BY e.id LIMIT :limit",
 )
-EVENT_BEHIND: Final = (
-    "SELECT 1 AS found FROM event WHERE id > :cursor AND conversation_id IS NOT NULL LIMIT 1"
+# In one statement, since every waiter asks at every commit.
+_BEHIND: Final = lines(
+    EVENT_BOUNDS + ",",
+    "  EXISTS (SELECT 1 FROM event WHERE id > :cursor",
 )
-EVENT_BEHIND_OF: Final = (
-    "SELECT 1 AS found FROM event WHERE id > :cursor AND conversation_id = :conversation LIMIT 1"
+EVENT_BEHIND: Final = _BEHIND + " AND conversation_id IS NOT NULL) AS more"
+EVENT_BEHIND_OF: Final = lines(
+    _BEHIND,
+    "    AND conversation_id =",
+    CONVERSATION_OF_KEY + ") AS more",
 )
 CONVERSATION_ID: Final = f"SELECT {CONVERSATION_OF_KEY} AS id"
