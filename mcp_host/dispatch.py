@@ -106,7 +106,7 @@ class Dispatch:
             logger.exception("asking for %s failed", spec.alias)
             raise _NotRun(_no_answer(spec, error)) from error
         if not approval.allowed:
-            why = approval.reason or "it was not allowed"
+            why = approval.reason.removeprefix("not run: ") or "it was not allowed"
             raise _NotRun(f"{spec.alias} was not run: {why}.", decision=approval.decision)
         # The wait may have been long: what was shown must still be what is there.
         if not self._is_current(spec) or self._gate(spec) is Gate.DENY:

@@ -30,15 +30,16 @@ class Line:
 def event_of(line: Line, card: OpenCard | None) -> InboundEvent | NotUnderstood | None:
     """Return the event of a line, what to say when it answers nothing, None for a blank line.
 
-    Commands win over the open card, so `/stop` works while a question waits.
+    Commands win over the open card, so `/stop` works while a question waits. A blank line is never
+    an answer: the Return after a digit that was taken at once comes as one.
     """
     text = line.text.strip()
+    if not text:
+        return None
     if text.startswith("/") and len(text) > 1:
         return command(line)
     if card is not None:
         return _answer(line, card)
-    if not text:
-        return None
     return InboundMessage(
         place=PLACE,
         native_id=line.native_id,

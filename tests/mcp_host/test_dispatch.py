@@ -110,7 +110,7 @@ async def test_nothing_is_spawned_or_reconnected_before_the_approval(tmp_path: P
     ("approval", "says"),
     [
         (Approval(allowed=False, reason="denied by Ann", decision=DENIED), "denied by Ann"),
-        (Approval(allowed=False, reason="nobody answered in time"), "nobody answered in time"),
+        (Approval(allowed=False, reason="not run: no answer in 3 s"), "was not run: no answer in"),
         (Approval(allowed=False, reason="there is nowhere to ask"), "there is nowhere to ask"),
         (Approval(allowed=False), "it was not allowed"),
         (StoreBusy("disk full"), "the store cannot write"),

@@ -54,5 +54,6 @@ def test_a_line_that_fits_no_button_is_explained_and_sends_nothing() -> None:
     assert isinstance(event_of(line("perhaps"), CARD), NotUnderstood)
 
 
-def test_a_blank_line_without_a_card_is_nothing() -> None:
-    assert event_of(line("   "), None) is None
+@pytest.mark.parametrize("shown", [None, CARD, FIELD])
+def test_a_blank_line_is_nothing_whatever_is_open(shown: OpenCard | None) -> None:
+    assert event_of(line("   "), shown) is None
