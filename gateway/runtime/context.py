@@ -85,7 +85,10 @@ class Context:
         """Read the session, and compact it when it takes too much of the window."""
         if not any(isinstance(item.event, InboundMessage) for item in self._claim.inputs):
             return
-        found = await self._conversations.history(self._claim.session, limit=MAX_MESSAGES)
+        found = await persist(
+            lambda: self._conversations.history(self._claim.session, limit=MAX_MESSAGES),
+            clock=self._clock,
+        )
         self._stored = earlier(found, self._claim)
         large = message_tokens(self._said()) > self._window * COMPACT_SHARE
         if large or len(found) >= MAX_MESSAGES:

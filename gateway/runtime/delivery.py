@@ -79,6 +79,8 @@ class DeliveryLoop:
         self._slots = asyncio.Semaphore(MAX_SENDS)
         self._send_seconds = send_seconds
         self._under_way = 0
+        # What is enqueued is due at once and rings; only these may become due by time alone.
+        self._some_later = True
         self._leaving = False
 
     def shut_down(self) -> None:
@@ -94,9 +96,9 @@ class DeliveryLoop:
                 await self._send_due(sends, bell)
 
     async def _settle_left_open(self) -> None:
-        for delivery in await self._deliveries.unsure(
-            self._adapter.platform, self._adapter.account
-        ):
+        account = self._adapter.platform, self._adapter.account
+        left = await persist(lambda: self._deliveries.unsure(*account), clock=self._clock)
+        for delivery in left:
             await self._mark(await self._settled(delivery))
 
     async def _send_due(self, sends: asyncio.TaskGroup, bell: Bell) -> None:
@@ -130,7 +132,12 @@ class DeliveryLoop:
             # What waits for one of them is told by its end; a pause of another chat can be late.
             await bell.wait_until(self._after(BLOCKED_SECONDS), clock=self._clock)
             return
-        due = await self._deliveries.next_at(self._adapter.platform, self._adapter.account)
+        if not self._some_later:
+            await bell.wait()
+            return
+        account = self._adapter.platform, self._adapter.account
+        due = await persist(lambda: self._deliveries.next_at(*account), clock=self._clock)
+        self._some_later = due is not None or self._budget.burst_ms > 0
         if due is not None:
             due = max(due, self._after(SHORTEST_WAIT_SECONDS))
         await bell.wait_until(due, clock=self._clock)
@@ -199,6 +206,7 @@ class DeliveryLoop:
         return _later(delivery, at, error="no answer", marks=marks)
 
     async def _mark(self, outcome: Outcome) -> None:
+        self._some_later |= isinstance(outcome, Later)
         await persist(lambda: self._store.mark_delivery(outcome), clock=self._clock)
 
     def _after(self, seconds: float) -> datetime:

@@ -1,4 +1,4 @@
-"""Repeating a write the store could not take at the moment, so that a result is never dropped."""
+"""Asking the store again when it is busy, so that nothing is dropped for want of a moment."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -15,12 +15,15 @@ LONGEST_WAIT_SECONDS: Final = 5.0
 Value = TypeVar("Value")
 
 
-async def persist(write: Callable[[], Awaitable[Value]], *, clock: Clock) -> Value:
-    """Return what `write` gives, repeating it with backoff for as long as the store is busy."""
+async def persist(ask: Callable[[], Awaitable[Value]], *, clock: Clock) -> Value:
+    """Return what `ask` gives, repeating it with backoff for as long as the store is busy.
+
+    Every operation may be repeated: what took effect before is told again.
+    """
     wait = FIRST_WAIT_SECONDS
     while True:
         try:
-            return await write()
+            return await ask()
         except StoreBusy as error:
             logger.warning("%s; next try in %g s", error, wait)
         await clock.sleep(wait)

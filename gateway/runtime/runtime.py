@@ -210,7 +210,9 @@ class Runtime:
                 len(found.deliveries),
                 len(found.questions),
             )
-        await self.broker.withdraw(found.questions, reason=ORPHANED)
+        await persist(
+            lambda: self.broker.withdraw(found.questions, reason=ORPHANED), clock=self._clock
+        )
 
     async def _stop_with(self, adapters: Sequence[asyncio.Task[None]]) -> None:
         if not adapters:

@@ -19,6 +19,7 @@ from gateway.runtime.context import Context
 from gateway.runtime.journal import Journal, usage_of
 from gateway.runtime.journal_text import TimedReply
 from gateway.runtime.model_call import ModelCaller
+from gateway.runtime.persist import persist
 
 logger = logging.getLogger(__name__)
 
@@ -165,7 +166,9 @@ class Turn:
 
     async def _withdraw(self, why: str) -> None:
         # Open steps are closed by the store, together with the turn.
-        await self._work.broker.withdraw_turn(self._claim.turn, why)
+        await persist(
+            lambda: self._work.broker.withdraw_turn(self._claim.turn, why), clock=self._work.clock
+        )
 
     def _ending(
         self,

@@ -5,7 +5,7 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.domain.errors import Fenced, GatewayError
+from gateway.domain.errors import Fenced, GatewayError, StoreBusy
 from gateway.domain.ids import Actor, Place
 from gateway.domain.operations.turns import Claim, TurnEnd
 from gateway.ports import Clock, TurnStore
@@ -21,14 +21,18 @@ MAX_TURNS: Final = 64
 GRACE_SECONDS: Final = 8.0
 """What running turns get at shutdown; with storing and delivering it stays within 10 s."""
 RETRY_SECONDS: Final = 5.0
-"""Before a turn that could not even be ended is taken up again."""
+"""Before a turn that could not be ended, or met a busy store, is taken up again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outcome:
-    """What an attempt gave; `broke` names the unexpected error that ended it."""
+    """What an attempt gave; `broke` names the unexpected error that ended it.
+
+    `parked`: it goes on at its last recorded step when it is claimed again.
+    """
 
     ending: Ending | None
+    parked: bool = False
     broke: str = ""
 
 
@@ -141,6 +145,10 @@ class Workers:
         except Fenced as error:
             logger.info("turn given up: %s", error)
             return _Outcome(ending=None)
+        except StoreBusy as error:
+            logger.warning("turn parked: %s", error)
+            await self._clock.sleep(RETRY_SECONDS)
+            return _Outcome(ending=None, parked=True)
         except Exception as error:
             logger.exception("turn failed")
             return _Outcome(ending=None, broke=type(error).__name__)
@@ -154,6 +162,8 @@ class Workers:
             await self._give_back(turn.claim)
             return None
         outcome = running.task.result()
+        if outcome.parked:
+            await self._give_back(turn.claim)
         return await turn.broken(error=outcome.broke) if outcome.broke else outcome.ending
 
     def _forget(self, running: _Running | None) -> None:
