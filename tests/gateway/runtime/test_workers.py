@@ -1,13 +1,16 @@
 import asyncio
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from gateway.domain.canonical import CanonicalJson
 from gateway.domain.delivery import Part
+from gateway.domain.errors import StoreBusy
 from gateway.domain.model import ModelReply, ModelRequest
-from gateway.ports import Approver
+from gateway.ports import Approver, Store
 from gateway.runtime.turn import BROKE, STOPPED
+from tests.fakes.clock import HastyClock
 from tests.fakes.house import House, running
 from tests.fakes.loopback import ANNA, BEN, LoopbackRenderer, chat
 from tests.fakes.model import ScriptedModel, calls_tool, says
@@ -231,6 +234,44 @@ async def test_a_reply_that_cannot_be_stored_ends_as_a_sentence_instead_of_being
         await house.say("two")
         assert (await house.replies(2))[1] == "fine"
         assert house.rows(ENDS) == [("failed",), ("done",)]
+
+
+class OftenBusy:
+    """A store of which every operation is busy the first time it is asked."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.refused: set[str] = set()
+
+    def __getattr__(self, name: str) -> object:
+        if name in self.refused:
+            return getattr(self._store, name)
+        self.refused.add(name)
+        return self._busy
+
+    async def _busy(self, *_: object, **__: object) -> None:
+        raise StoreBusy("locked")
+
+
+async def test_a_store_that_is_busy_for_a_moment_loses_no_step_and_no_reply(tmp_path: Path) -> None:
+    tools = FakeTools()
+    tools.add(tool("add"))
+    model = ScriptedModel([calls_tool(ADD), says("done")])
+    stores: list[OftenBusy] = []
+
+    def watch(store: Store) -> Store:
+        stores.append(OftenBusy(store))
+        return cast("Store", stores[0])
+
+    async with running(tmp_path, model, tools=tools, clock=HastyClock(), watch=watch) as house:
+        with pytest.raises(StoreBusy):
+            await house.say("add")
+        await house.say("add")
+        assert await house.replies(1) == ["done"]
+
+    assert len(tools.ran) == 1
+    assert len(model.requests) == 2
+    assert {"claim_turn", "record_steps", "commit_turn", "claim_delivery"} <= stores[0].refused
 
 
 async def _take_over(house: House) -> None:
