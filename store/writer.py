@@ -228,7 +228,7 @@ class Writer:
                     delay = self._pause(delay)
             else:
                 self._healthy()
-                self._post(self._settle, outcomes, work.wrote_event)
+                self._post(self._settle_committed, outcomes, work.wrote_event)
                 return
 
     def _attempt(self, work: Work, jobs: list[_Job]) -> list[_Outcome]:
@@ -336,7 +336,7 @@ class Writer:
         self._fail(jobs, StoreBusy("it is closed"))
 
     def _fail(self, jobs: list[_Job], error: StoreError) -> None:
-        self._post(self._settle, [_Outcome(job.future, error=error) for job in jobs], False)
+        self._post(self._settle, [_Outcome(job.future, error=error) for job in jobs])
 
     # --- back in the event loop ------------------------------------------------------------
 
@@ -359,7 +359,7 @@ class Writer:
         if not self._ended.done():
             self._ended.set_result(None)
 
-    def _settle(self, outcomes: list[_Outcome], wrote_event: bool) -> None:
+    def _settle(self, outcomes: list[_Outcome]) -> None:
         for outcome in outcomes:
             if outcome.future.done():
                 continue
@@ -367,6 +367,9 @@ class Writer:
                 outcome.future.set_result(outcome.value)
             else:
                 outcome.future.set_exception(outcome.error)
+
+    def _settle_committed(self, outcomes: list[_Outcome], wrote_event: bool) -> None:
+        self._settle(outcomes)
         self._on_commit(wrote_event)
 
 
