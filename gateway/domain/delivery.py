@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from gateway.domain.ids import DeliveryId, Place
+from gateway.domain.ids import DeliveryId, MessageId, Place
 
 
 class DeliveryKind(StrEnum):
@@ -49,7 +49,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """One message to send now; `key` is the same for every attempt, `edits` the native id to edit."""
+    """One message to send now; `key` is the same for every attempt, `edits` the native id to edit.
+
+    `message` is the stored message it is a part of, None for what is no message (a card, a notice).
+    """
 
     id: DeliveryId
     place: Place
@@ -60,6 +63,8 @@ class Delivery:
     attempt: int
     edits: str | None = None
     marks: frozenset[Mark] = frozenset()
+    origin: Origin = Origin.TURN
+    message: MessageId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ GatewayError
 Constructors take data and write the text for logs; `public_message` is what a person may read.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -273,11 +274,14 @@ class GatewayNotRunning(ControlError):
 
 
 class GatewayRefused(ControlError):
-    """The gateway answered with an error of the control API."""
+    """The gateway answered with an error of the control API; `details` is what it said besides."""
 
-    def __init__(self, code: str, text: str) -> None:
+    def __init__(
+        self, code: str, text: str, *, details: Mapping[str, object] | None = None
+    ) -> None:
         super().__init__(text)
         self.code = code
+        self.details = dict(details or {})
 
     @property
     def public_message(self) -> str:

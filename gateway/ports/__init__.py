@@ -4,7 +4,15 @@ The store is asked with single values (`gateway.domain.operations`), so nobody h
 reading is separate, in small ports.
 """
 
-from gateway.ports.chats import Adapter, Capabilities, CardView, EventSink, PressAnswering, Renderer
+from gateway.ports.chats import (
+    Adapter,
+    Capabilities,
+    CardView,
+    EventSink,
+    HealthReporting,
+    PressAnswering,
+    Renderer,
+)
 from gateway.ports.clock import Clock
 from gateway.ports.programs import GatewayClient, SendRequest, SendResult
 from gateway.ports.reading import (
@@ -45,6 +53,7 @@ __all__ = [
     "EventSink",
     "FormRequest",
     "GatewayClient",
+    "HealthReporting",
     "InboundStore",
     "Inbox",
     "ModelProvider",

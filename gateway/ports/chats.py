@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.domain.delivery import Delivery, Part, Receipt
+from gateway.domain.health import Health
 from gateway.domain.ids import (
     Place,
     QuestionId,
@@ -120,4 +121,13 @@ class PressAnswering(Protocol):
 
     async def answer_press(self, place: Place, interaction: str, text: str) -> None:
         """Show `text` to the presser alone; "" only acknowledges."""
+        ...
+
+
+class HealthReporting(Protocol):
+    """Optional port: an adapter that knows whether its platform is connected."""
+
+    @property
+    def health(self) -> Health:
+        """How the connection is now; `CONNECTED` only while it is receiving."""
         ...

@@ -1,7 +1,7 @@
 """Deliveries in columns."""
 
-from gateway.domain.delivery import Delivery, DeliveryKind, Mark
-from gateway.domain.ids import DeliveryId
+from gateway.domain.delivery import Delivery, DeliveryKind, Mark, Origin
+from gateway.domain.ids import DeliveryId, MessageId
 from store.codec.columns import RowLike, clean
 from store.codec.places import place_from_row
 
@@ -28,4 +28,6 @@ def delivery_from_row(row: RowLike) -> Delivery:
         attempt=row["attempts"],
         edits=None if row["edits_native_id"] is None else clean(row["edits_native_id"]),
         marks=marks_from_text(row["marks"]),
+        origin=Origin(row["origin"]),
+        message=None if row["message_id"] is None else MessageId(row["message_id"]),
     )

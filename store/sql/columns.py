@@ -26,7 +26,7 @@ QUESTION: Final = lines(
 
 DELIVERY: Final = lines(
     "SELECT d.id, d.conversation_id, d.chat_id, d.kind, d.body, d.payload, d.idem_key,",
-    "  d.attempts, d.marks, t.native_id AS edits_native_id,",
+    "  d.attempts, d.marks, d.origin, d.message_id, t.native_id AS edits_native_id,",
     place("c"),
     "FROM delivery d JOIN conversation c ON c.id = d.conversation_id",
     "  LEFT JOIN delivery t ON t.id = d.edits_id",
