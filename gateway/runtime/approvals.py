@@ -68,6 +68,7 @@ class ApprovalBroker:
         self._decisions = Decisions(store, questions, renderers, access, wakeups, clock, config)
         self._asking = Asking(store, questions, renderers, self._decisions, wakeups, clock, config)
         self._stopping = False
+        self._abandoned: set[TurnId] = set()
 
     @property
     def decisions(self) -> Decisions:
@@ -77,6 +78,10 @@ class ApprovalBroker:
     def stop(self) -> None:
         """Say that the process ends: whoever is cancelled from now on leaves its question open."""
         self._stopping = True
+
+    def abandon(self, turn: TurnId) -> None:
+        """Say that a person ends the turn: its questions are left to `withdraw_turn`."""
+        self._abandoned.add(turn)
 
     async def approve(self, call: ToolCall, spec: ToolSpec, *, deadline: Deadline) -> Approval:
         """Say whether a call may run, asking its conversation unless a standing rule allows it."""
@@ -103,7 +108,8 @@ class ApprovalBroker:
     ) -> FormAnswer:
         """Put a server's form to the conversation of the call that is under way.
 
-        Cancelled by the server, its card is withdrawn; at shutdown it stays as it is.
+        Cancelled by the server, its card is withdrawn; at shutdown it stays as it is, and `/stop`
+        closes it with the turn.
         """
         if request.problem:
             await self._notify_declined(call, request)
@@ -148,6 +154,7 @@ class ApprovalBroker:
 
     async def withdraw_turn(self, turn: TurnId, reason: str) -> None:
         """Cancel whatever a turn still asks; its cards say why."""
+        self._abandoned.discard(turn)
         pending = await self._questions.pending(turn=turn, limit=MAX_LISTED)
         await self._decisions.withdraw(pending, reason=reason)
 
@@ -177,10 +184,13 @@ class ApprovalBroker:
             try:
                 settled = await self._asking.settled(asked)
             except asyncio.CancelledError:
-                if draft.kind is QuestionKind.ELICITATION and not self._stopping:
+                if draft.kind is QuestionKind.ELICITATION and not self._is_left(draft.call):
                     await self._decisions.withdraw([asked], reason="the server took it back")
                 raise
         return _form_answer_of(settled)
+
+    def _is_left(self, call: ToolCall) -> bool:
+        return self._stopping or call.turn in self._abandoned
 
     async def _of_step(self, call: ToolCall, kind: QuestionKind) -> Question | None:
         if call.turn is None or call.step is None:

@@ -99,6 +99,10 @@ class Turn:
             logger.warning("turn failed: %s", error)
             return await self.broken(error.public_message, error=str(error))
 
+    def abandon(self) -> None:
+        """Say that a person ends it: call this before `run` is cancelled, and `stopped` after."""
+        self._work.broker.abandon(self._claim.turn)
+
     async def stopped(self) -> Ending:
         """Withdraw what is asked because a person ended the turn."""
         await self._withdraw("stopped")

@@ -74,6 +74,7 @@ class Workers:
             return False
         logger.info("turn %d stopped by %s", running.turn.claim.turn, by)
         running.stopped_by = by
+        running.turn.abandon()
         running.task.cancel()
         return True
 

@@ -135,6 +135,19 @@ async def test_a_server_that_takes_its_form_back_withdraws_the_card(tmp_path: Pa
         assert late.body.startswith("Already settled: No longer waiting")
 
 
+async def test_the_form_of_a_turn_that_a_person_stops_says_so(tmp_path: Path) -> None:
+    async with people(tmp_path / "state.db") as chat:
+        call = await chat.call()
+        assert call.turn is not None
+        waiting = eliciting(chat, call, WHEN)
+        await chat.card()
+        chat.broker.abandon(call.turn)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        await chat.broker.withdraw_turn(call.turn, "stopped")
+        assert "No longer waiting: stopped" in await chat.closed()
+
+
 async def test_at_shutdown_a_form_stays_as_it_is(tmp_path: Path) -> None:
     async with people(tmp_path / "state.db") as chat:
         waiting = eliciting(chat, await chat.call(), WHEN)
