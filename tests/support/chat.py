@@ -1,5 +1,6 @@
 """A real `hermes` process on a pipe or a pseudo-terminal, talked to line by line."""
 
+import codecs
 import os
 import pty
 import re
@@ -7,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +16,12 @@ from typing import Final
 
 HERMES: Final = (sys.executable, "-m", "gateway.cli.main")
 ROOT: Final = Path(__file__).resolve().parents[2]
+WINDOW: Final = (50, 240)
+"""Lines and columns of a pseudo-terminal: wide, so that what is shown is not wrapped."""
+_PLAIN: Final = {"PROMPT_TOOLKIT_NO_CPR": "1"}
+"""A pseudo-terminal that nobody looks at does not say where its cursor is."""
+
+_CUT_ESCAPE: Final = re.compile(r"\x1b(\[[0-9;?]*)?\Z")
 _ESCAPES: Final = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|[()][A-Z0-9]|[=>])")
 
 
@@ -41,7 +49,7 @@ def hermes(
 
 
 class Chat:
-    """`hermes chat`, running. `output` is what it printed that nobody expected yet."""
+    """`hermes chat`, running. `output` is what it printed that nobody expected yet, `raw` every byte of it."""
 
     def __init__(
         self,
@@ -53,8 +61,13 @@ class Chat:
     ) -> None:
         self.output = ""
         self.seen = ""
+        self.raw = b""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._cut = ""
         self._errors = home / "stderr.txt"
         self._master, slave = pty.openpty() if terminal else (-1, -1)
+        if terminal:
+            termios.tcsetwinsize(slave, WINDOW)
         with self._errors.open("ab") as errors:
             source = out = slave if terminal else subprocess.PIPE
             err = slave if terminal else errors.fileno()
@@ -63,7 +76,7 @@ class Chat:
                 stdin=source,
                 stdout=out,
                 stderr=err,
-                env=environment(home, env),
+                env=environment(home, {**_PLAIN, **(env or {})}),
                 cwd=home,
                 start_new_session=True,
             )
@@ -99,6 +112,10 @@ class Chat:
             os.write(self._master, data + b"\r")
         else:
             os.write(_fileno(self._process.stdin), data + b"\n")
+
+    def press(self, keys: str) -> None:
+        """Press keys of a terminal, without a Return."""
+        os.write(self._master, keys.encode())
 
     def expect(self, pattern: str, *, seconds: float = 30) -> "re.Match[str]":
         """Wait until the output matches, and consume it up to there."""
@@ -158,7 +175,11 @@ class Chat:
         except OSError:
             # A pseudo-terminal whose other side is closed.
             return False
-        text = _ESCAPES.sub("", data.decode("utf-8", "replace")).replace("\r", "")
+        self.raw += data
+        text = self._cut + self._decoder.decode(data)
+        cut = _CUT_ESCAPE.search(text)
+        text, self._cut = (text[: cut.start()], cut[0]) if cut else (text, "")
+        text = _ESCAPES.sub("", text).replace("\r", "")
         self.output += text
         self.seen += text
         return bool(data)

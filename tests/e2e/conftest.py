@@ -1,0 +1,36 @@
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.house import House, Model
+from tests.support.chat import ROOT
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Generator[Model]:
+    """The scripted model, one process for all tests."""
+    record = tmp_path_factory.mktemp("model") / "requests.jsonl"
+    record.touch()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.e2e.obedient", "--record", str(record)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            yield Model(process.stdout.readline().strip(), record)
+        finally:
+            process.terminate()
+
+
+@pytest.fixture
+def house(tmp_path: Path, model: Model) -> House:
+    """A home without a configuration."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    return House(path=home, model=model)
