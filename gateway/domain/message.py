@@ -31,7 +31,10 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboundMessage:
-    """A platform message after normalisation, before it has a row in the store."""
+    """A platform message after normalisation, before it has a row in the store.
+
+    `alone`: it gets a turn of its own, and nothing joins it.
+    """
 
     place: Place
     native_id: str
@@ -42,6 +45,7 @@ class InboundMessage:
     attachments: tuple[Attachment, ...] = ()
     reply_to: str | None = None
     mentions_us: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

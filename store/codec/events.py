@@ -83,6 +83,7 @@ def event_from_json(kind: str, text: str) -> InboundEvent:
                 attachments=tuple(_attachment(item) for item in raw["attachments"]),
                 reply_to=raw["reply_to"],
                 mentions_us=raw["mentions_us"],
+                alone=raw.get("alone", False),
             )
         case "edit":
             return MessageEdited(**frame, edited=raw["edited"], text=raw["text"])
@@ -143,6 +144,8 @@ def _own_part(event: InboundEvent) -> dict[str, object]:
                 "attachments": [_attachment_to_plain(item) for item in event.attachments],
                 "reply_to": event.reply_to,
                 "mentions_us": event.mentions_us,
+                # Few are; the rest need not carry it.
+                **({"alone": True} if event.alone else {}),
             }
         case MessageEdited():
             return {"edited": event.edited, "text": event.text}

@@ -12,6 +12,7 @@ from gateway.domain.operations.turns import (
     StepKind,
 )
 from store.codec import clean, storable
+from store.operations.inputs import join
 from store.operations.turns import add_reply_step
 from store.sql import turns as sql
 from store.work import Work
@@ -39,9 +40,8 @@ def record_steps(work: Work, steps: RecordSteps) -> Recorded:
     arguments = {sent.n: _send(work, steps.turn, sent) for sent in steps.sent}
     for done in steps.done:
         _finish(work, steps.turn, done)
-    for dedupe in steps.taken:
-        work.run(sql.STEER, {"turn": steps.turn, "dedupe": storable(dedupe)})
-    return Recorded(arguments=arguments)
+    joined = () if steps.join is None else join(work, steps.turn, steps.join)
+    return Recorded(arguments=arguments, joined=joined)
 
 
 def _plan(work: Work, turn: TurnId, step: PlannedStep) -> None:

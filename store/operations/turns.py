@@ -1,6 +1,5 @@
 """Claiming a conversation, journaling its turn, ending it; every write proves its fence."""
 
-import logging
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,7 +9,6 @@ from gateway.domain.ids import (
     Actor,
     ConversationId,
     Cursor,
-    InboundId,
     MessageId,
     QuestionId,
     SessionId,
@@ -28,19 +26,15 @@ from gateway.domain.operations.turns import (
     StoredStep,
     UsageRecord,
 )
-from store.codec import RowLike, actor_from_text, clean, event_from_json, place_from_row, storable
+from store.codec import RowLike, actor_from_text, clean, place_from_row, storable
+from store.operations.inputs import joined_ids, next_inputs, take, taken_inputs
 from store.operations.outbox import Owner, add_parts
 from store.sql import inbound as inbound_sql
 from store.sql import turns as sql
 from store.work import Work
 
-logger = logging.getLogger(__name__)
-
 NEVER: Final = 9_999_999_999_999
 """One process holds the home, so a lease ends when the next one boots, never by time."""
-
-MAX_INPUTS: Final = 100
-"""Messages one turn answers at most."""
 
 
 def claim_turn(work: Work, worker: str) -> Claim | None:
@@ -191,13 +185,11 @@ def _resume(work: Work, row: RowLike) -> Claim | None:
     if turn is None:
         return None
     work.run(sql.UNKNOWN, {"turn": turn["id"], "now": work.now})
-    session = SessionId(turn["session_id"])
-    stored = work.all(sql.TAKEN, {"turn": turn["id"]})
-    inputs = [item for item in (_input(work, row, each, session) for each in stored) if item]
+    inputs = taken_inputs(work, TurnId(turn["id"]), row)
     return Claim(
         conversation=ConversationId(row["id"]),
         place=place_from_row(row),
-        session=session,
+        session=SessionId(turn["session_id"]),
         fence=row["fence"],
         turn=TurnId(turn["id"]),
         requester=_requester(turn["requester"], inputs),
@@ -210,7 +202,7 @@ def _resume(work: Work, row: RowLike) -> Claim | None:
 
 
 def _begin(work: Work, row: RowLike) -> Claim | None:
-    inputs = _next_inputs(work, row)
+    inputs = next_inputs(work, row)
     if not inputs:
         return None
     first = inputs[0]
@@ -222,8 +214,7 @@ def _begin(work: Work, row: RowLike) -> Claim | None:
         "now": work.now,
     }
     turn = TurnId(work.value(sql.TURN, values))
-    for item in inputs:
-        work.run(sql.TAKE, {"turn": turn, "inbound": item.id})
+    take(work, turn, inputs)
     return Claim(
         conversation=ConversationId(row["id"]),
         place=place_from_row(row),
@@ -236,51 +227,6 @@ def _begin(work: Work, row: RowLike) -> Claim | None:
         rounds=0,
         attempts=1,
         resumed=False,
-    )
-
-
-def _next_inputs(work: Work, row: RowLike) -> list[StoredInbound]:
-    """Return the oldest input and the messages that continue it: same sender, same session."""
-    found: list[StoredInbound] = []
-    current = SessionId(row["current_session_id"])
-    first: RowLike | None = None
-    for each in work.all(sql.NEXT, {"conv": row["id"], "limit": MAX_INPUTS}):
-        if first is not None and not _continues(first, each):
-            break
-        item = _input(work, row, each, current)
-        if item is None:
-            continue
-        found.append(item)
-        first = first or each
-        if each["kind"] != "message":
-            break
-    return found
-
-
-def _continues(first: RowLike, each: RowLike) -> bool:
-    return (
-        each["kind"] == "message"
-        and each["actor"] == first["actor"]
-        and each["session_id"] == first["session_id"]
-    )
-
-
-def _input(
-    work: Work, conversation: RowLike, row: RowLike, session: SessionId
-) -> StoredInbound | None:
-    try:
-        event = event_from_json(row["kind"], row["payload"])
-    except (ValueError, KeyError, TypeError):
-        # Kept as it is for whoever looks; a turn cannot answer it.
-        logger.warning("inbound %d cannot be read and is left out", row["id"])
-        work.run(inbound_sql.DROP, {"inbound": row["id"]})
-        return None
-    return StoredInbound(
-        id=InboundId(row["id"]),
-        conversation=ConversationId(conversation["id"]),
-        session=session if row["session_id"] is None else SessionId(row["session_id"]),
-        event=event,
-        message=None if row["message_id"] is None else MessageId(row["message_id"]),
     )
 
 
@@ -304,6 +250,7 @@ def _step(row: RowLike) -> StoredStep:
         repeatable=bool(row["repeatable"]),
         state=StepState(row["state"]),
         result=clean(row["result"] or ""),
+        joined=joined_ids(row["result"]) if row["kind"] == StepKind.INPUT else (),
         question=None if question is None else QuestionId(clean(question)),
     )
 

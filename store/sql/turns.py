@@ -40,6 +40,11 @@ WHERE i.conversation_id = :conv AND i.state = 'new' AND i.lane = 'turn'
 ORDER BY i.id LIMIT :limit
 """
 
+CONVERSATION: Final = """
+SELECT c.id, c.current_session_id FROM turn t JOIN conversation c ON c.id = t.conversation_id
+WHERE t.id = :turn
+"""
+
 TURN: Final = """
 INSERT INTO turn (conversation_id, session_id, requester, state, fence, started_at)
 VALUES (:conv, :session, :actor, 'running', :fence, :now)
@@ -49,12 +54,6 @@ RETURNING id
 TAKE: Final = """
 UPDATE inbound SET state = 'taken', turn_id = :turn, attempts = attempts + 1
 WHERE id = :inbound AND state = 'new'
-"""
-
-STEER: Final = """
-UPDATE inbound SET state = 'taken', turn_id = :turn, attempts = attempts + 1
-WHERE dedupe = :dedupe AND state = 'new'
-  AND conversation_id = (SELECT conversation_id FROM turn WHERE id = :turn)
 """
 
 RELEASE: Final = """
@@ -80,6 +79,11 @@ REPLIED: Final = """
 INSERT INTO step (turn_id, n, kind, idem_key, state, result, planned_at, done_at)
 VALUES (:turn, :n, 'model', :idem_key, 'ok', :result, :now, :now)
 ON CONFLICT (turn_id, n) DO NOTHING
+"""
+
+JOINED: Final = """
+INSERT INTO step (turn_id, n, kind, idem_key, state, result, planned_at, done_at)
+VALUES (:turn, :n, 'input', :idem_key, 'ok', :result, :now, :now)
 """
 
 PLAN: Final = """

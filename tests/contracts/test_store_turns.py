@@ -1,6 +1,7 @@
 """What a store promises about turns: one at a time, in order, every write under its fence."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from gateway.domain.errors import Conflict, Fenced, NotFound
 from gateway.domain.ids import ChatType, MessageId, Place, SessionId
 from gateway.domain.message import InboundMessage
 from gateway.domain.model import Usage
-from gateway.domain.operations.inbound import Lane
+from gateway.domain.operations.inbound import Accept, Lane, StoredInbound
 from gateway.domain.operations.turns import (
     Claim,
     Compact,
@@ -36,6 +37,7 @@ from tests.contracts.values import (
     command,
     commit,
     decide,
+    deleted,
     message,
     planned,
     question,
@@ -54,7 +56,17 @@ async def claimed(opened: OpenStore) -> Claim:
 
 
 def inputs(claim: Claim) -> list[str]:
-    return [item.event.text for item in claim.inputs if isinstance(item.event, InboundMessage)]
+    return texts(claim.inputs)
+
+
+def texts(items: Sequence[StoredInbound]) -> list[str]:
+    return [item.event.text for item in items if isinstance(item.event, InboundMessage)]
+
+
+def alone(text: str) -> Accept:
+    accept = message(text)
+    assert isinstance(accept.event, InboundMessage)
+    return replace(accept, event=replace(accept.event, alone=True))
 
 
 async def restarted(opened: OpenStore) -> Claim:
@@ -308,16 +320,99 @@ async def test_an_approval_of_other_arguments_lets_nothing_run(opened: OpenStore
     assert [step.state for step in again.steps] == [StepState.PLANNED]
 
 
-async def test_a_message_steered_into_a_turn_is_answered_by_it(opened: OpenStore) -> None:
-    await opened.store.accept(message("go", native_id="1"))
+async def test_messages_that_continue_a_running_turn_join_it(opened: OpenStore) -> None:
+    await opened.store.accept(message("go"))
     claim = await claimed(opened)
-    await opened.store.accept(message("and this", native_id="2"))
+    for text in ("and this", "and that"):
+        await opened.store.accept(message(text))
 
-    await opened.store.record_steps(record(claim, taken=("telegram::2",)))
+    recorded = await opened.store.record_steps(record(claim, join=1))
 
+    assert texts(recorded.joined) == ["and this", "and that"]
     again = await restarted(opened)
-    assert inputs(again) == ["go", "and this"]
+    assert inputs(again) == ["go", "and this", "and that"]
+    assert [(step.n, step.kind) for step in again.steps] == [(1, StepKind.INPUT)]
+    assert again.steps[0].joined == tuple(item.id for item in recorded.joined)
     assert not (await opened.store.commit_turn(commit(again))).more
+    assert await opened.store.claim_turn(worker="w") is None
+
+
+async def test_joining_again_under_the_same_step_tells_the_same(opened: OpenStore) -> None:
+    await opened.store.accept(message("go"))
+    claim = await claimed(opened)
+    await opened.store.accept(message("and this"))
+    first = await opened.store.record_steps(record(claim, join=1))
+    await opened.store.accept(message("later"))
+
+    second = await opened.store.record_steps(record(claim, join=1))
+
+    assert second == first
+    assert (await opened.store.record_steps(record(claim, join=2))).joined != ()
+
+
+async def test_without_anything_to_join_there_is_no_step(opened: OpenStore) -> None:
+    await opened.store.accept(message("go"))
+    claim = await claimed(opened)
+
+    assert (await opened.store.record_steps(record(claim, join=1))).joined == ()
+
+    assert (await restarted(opened)).steps == ()
+
+
+async def test_only_what_continues_the_turn_joins_it_and_nothing_overtakes(
+    opened: OpenStore,
+) -> None:
+    await opened.store.accept(message("go", place=GROUP))
+    claim = await claimed(opened)
+    for sender, text in ((ANNA, "mine"), (BEN, "his"), (ANNA, "mine too")):
+        await opened.store.accept(message(text, place=GROUP, sender=sender))
+
+    recorded = await opened.store.record_steps(record(claim, join=1))
+    await opened.store.commit_turn(commit(claim))
+
+    assert texts(recorded.joined) == ["mine"]
+    assert inputs(await claimed(opened)) == ["his"]
+
+
+async def test_a_message_of_a_new_session_does_not_join(opened: OpenStore) -> None:
+    await opened.store.accept(message("go"))
+    claim = await claimed(opened)
+    await opened.store.accept(command("new", new_session=True))
+    await opened.store.accept(message("new"))
+
+    assert (await opened.store.record_steps(record(claim, join=1))).joined == ()
+
+
+async def test_a_message_that_was_taken_back_does_not_join(opened: OpenStore) -> None:
+    await opened.store.accept(message("go"))
+    claim = await claimed(opened)
+    await opened.store.accept(message("oops", native_id="9"))
+    await opened.store.accept(deleted("9"))
+
+    assert (await opened.store.record_steps(record(claim, join=1))).joined == ()
+
+
+async def test_nothing_joins_the_turn_of_a_command(opened: OpenStore) -> None:
+    await opened.store.accept(command("call", "notes.add {}", lane=Lane.TURN))
+    claim = await claimed(opened)
+    await opened.store.accept(message("hello"))
+
+    assert (await opened.store.record_steps(record(claim, join=1))).joined == ()
+
+
+async def test_a_message_that_stands_alone_is_a_turn_of_its_own(opened: OpenStore) -> None:
+    await opened.store.accept(message("1"))
+    await opened.store.accept(alone("2"))
+    await opened.store.accept(message("3"))
+
+    taken: list[list[str]] = []
+    for _ in range(3):
+        claim = await claimed(opened)
+        taken.append(inputs(claim))
+        assert (await opened.store.record_steps(record(claim, join=1))).joined == ()
+        await opened.store.commit_turn(commit(claim))
+
+    assert taken == [["1"], ["2"], ["3"]]
 
 
 async def test_the_end_of_a_turn_is_reply_delivery_event_and_books_together(

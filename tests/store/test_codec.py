@@ -72,6 +72,7 @@ events: st.SearchStrategy[InboundEvent] = st.one_of(
         attachments=st.lists(attachments, max_size=2).map(tuple),
         reply_to=st.none() | any_text,
         mentions_us=st.booleans(),
+        alone=st.booleans(),
     ),
     st.builds(MessageEdited, **frame, edited=any_text, text=any_text),
     st.builds(MessageDeleted, **frame, deleted=any_text),

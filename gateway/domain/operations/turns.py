@@ -10,6 +10,7 @@ from gateway.domain.ids import (
     Actor,
     ConversationId,
     Cursor,
+    InboundId,
     MessageId,
     Place,
     QuestionId,
@@ -38,7 +39,10 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredStep:
-    """A step an earlier attempt of this turn left. `result` is JSON text, "" while there is none."""
+    """A step an earlier attempt of this turn left. `result` is JSON text, "" while there is none.
+
+    `joined` are the inputs that an input step took in.
+    """
 
     n: int
     kind: StepKind
@@ -51,6 +55,7 @@ class StoredStep:
     state: StepState
     result: str
     question: QuestionId | None = None
+    joined: tuple[InboundId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +63,8 @@ class Claim:
     """The right to work on a conversation until another claim raises its fence.
 
     `inputs` are the messages (or the one command) this turn answers, in order. A new turn takes
-    the oldest input and the messages of the same sender and session that directly follow it.
+    the oldest input and the messages of the same sender and session that directly follow it,
+    unless one of them stands alone.
     """
 
     conversation: ConversationId
@@ -122,7 +128,8 @@ class DoneStep:
 class RecordSteps:
     """Any mix, in one commit: `replied`, then `planned`, `sent`, `done`.
 
-    `taken`: dedupe keys of messages steered into the running turn.
+    `join` is the step under which waiting messages that continue the turn are taken into it;
+    without any there is no such step.
     """
 
     turn: TurnId
@@ -133,14 +140,18 @@ class RecordSteps:
     planned: tuple[PlannedStep, ...] = ()
     sent: tuple[SentStep, ...] = ()
     done: tuple[DoneStep, ...] = ()
-    taken: tuple[str, ...] = ()
+    join: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """`arguments` of each sent step, as its row (gated: its question's row) holds them: these run."""
+    """`arguments` of each sent step, as its row (gated: its question's row) holds them: these run.
+
+    `joined` are the messages that were taken into the turn.
+    """
 
     arguments: Mapping[int, CanonicalJson]
+    joined: tuple[StoredInbound, ...] = ()
 
 
 class TurnEnd(StrEnum):
