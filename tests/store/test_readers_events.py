@@ -9,14 +9,12 @@ from store.codec import from_ms
 from store.readers import POLL_SECONDS, OpenReaders
 from tests.store.rows import Rows
 from tests.support.clock import ManualClock
-from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
 OTHER = Place(platform="telegram", chat="200", chat_type=ChatType.DM)
 
 
-@requirement("bridge.events.cursor_never_zero")
 async def test_an_empty_stream_has_a_head_that_is_not_zero(readers: OpenReaders) -> None:
     events = readers.ports.events
 
