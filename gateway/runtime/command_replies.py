@@ -110,10 +110,12 @@ class CommandReplies:
         del stored
         key = event.place.session_key
         view = await self._readers.conversations.find(key)
-        activity = await self._readers.inbox.activity(event.place)
+        last = await self._readers.inbox.last_turn(event.place)
         waiting = await self._readers.inbox.waiting(event.place)
         asked = await self._readers.questions.pending(shown_in=event.place)
-        lines = [f"Conversation `{key}`", f"State: {activity.value}"]
+        is_working = waiting > 0 or (last is not None and last[1] is None)
+        state = "waiting for an answer" if asked else "working" if is_working else "idle"
+        lines = [f"Conversation `{key}`", f"State: {state}"]
         if view is not None:
             lines.append(
                 f"Session: {view.message_count} messages, "

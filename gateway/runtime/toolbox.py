@@ -114,6 +114,8 @@ class Toolbox:
         )
 
     def _unknown(self, name: str) -> str:
+        if self.asks_person:
+            return f"There is no tool {name}. /tools lists them."
         if self.deferred:
             return f"There is no tool {name}. Find the right name with {functions.SEARCH}."
         return f"There is no tool {name}."

@@ -8,7 +8,7 @@ from gateway.domain.tools import Reloaded, ServerState, ServerStatus
 from gateway.runtime.commands import COMMANDS, find_command, nearest_command
 from tests.fakes.tools import tool
 from tests.support.clock import NOON
-from tests.support.people import ANNA, BEN, GROUP, ROOT, people
+from tests.support.people import ANNA, BEN, GROUP, ROOT, limit, people
 
 pytestmark = pytest.mark.anyio
 
@@ -69,10 +69,25 @@ async def test_status_and_whoami_say_where_one_is(tmp_path: Path) -> None:
         chat.host.add(tool("list_notes"))
         status = await chat.say("status")
         assert f"Conversation `{GROUP.session_key}`" in status
+        assert "State: idle" in status
         assert "0 messages" in status
         assert "1 of 1 ready" in status
         assert await chat.say("whoami", by=BEN) == "You are Ben (`loop:2`), role **user**."
         assert "role **admin**" in await chat.say("whoami", by=ROOT)
+
+
+async def test_status_tells_a_running_turn_from_one_that_waits_for_an_answer(
+    tmp_path: Path,
+) -> None:
+    async with people(tmp_path / "state.db") as chat:
+        claim = await chat.turn()
+        assert "State: working" in await chat.say("status")
+        spec = tool("add_note")
+        call = await chat.call(claim=claim, spec=spec)
+        asking = chat.tasks.create_task(chat.broker.approve(call, spec, deadline=limit()))
+        await chat.card()
+        assert "State: waiting for an answer" in await chat.say("status")
+        asking.cancel()
 
 
 async def test_tools_are_listed_and_found(tmp_path: Path) -> None:

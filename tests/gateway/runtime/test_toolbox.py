@@ -114,6 +114,16 @@ def test_describing_gives_the_parameters_and_says_what_is_unknown() -> None:
     assert described["unknown"] == ["nothing"]
 
 
+def test_an_unknown_tool_is_told_with_the_way_to_find_the_right_one() -> None:
+    (asked,) = calls(("tool_call", {"calls": [{"name": "nothing"}]})).calls
+
+    for_model = answered(toolbox(notes()).plan([asked])[0]).text
+    for_person = answered(toolbox(notes(), asks_person=True).plan([asked])[0]).text
+
+    assert "tool_search" in for_model
+    assert for_person == "There is no tool nothing. /tools lists them."
+
+
 def test_a_batch_becomes_one_step_for_each_call() -> None:
     batch: list[object] = [
         {"name": "mcp__demo__list_notes"},
