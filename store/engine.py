@@ -77,6 +77,21 @@ def open_connection(path: Path) -> "Connection":
         raise
 
 
+def open_reader(path: Path, *, busy_seconds: float) -> sqlite3.Connection:
+    """Return a connection that can neither write nor make the file; rows are read by column name.
+
+    Raises:
+        sqlite3.Error: It could not be opened.
+    """
+    raw = sqlite3.connect(
+        database_uri(path, mode="ro"), uri=True, timeout=busy_seconds, isolation_level=None
+    )
+    raw.text_factory = decode_text
+    raw.row_factory = sqlite3.Row
+    raw.execute("PRAGMA query_only = ON")
+    return raw
+
+
 def driver_connection(connection: "Connection") -> sqlite3.Connection:
     """Return the driver's own connection behind SQLAlchemy's."""
     raw = connection.connection.driver_connection

@@ -1,86 +1,120 @@
 """The read-only connections to the file: a small pool that can neither write nor checkpoint.
 
-Knows no statement and no value. A read is one statement, or several in one `snapshot`.
+Knows no statement and no value. A read is one statement, or several in one `snapshot`. The
+driver's own connections, not an engine's: a statement is one visit to the connection's thread
+instead of four, and reading is half of what a turn costs.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+import sqlite3
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
-from sqlalchemy import URL, event
-from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import ConnectionPoolEntry
+import aiosqlite
 
 from gateway.domain.errors import NotFound, StoreBusy
-from store.codec import RowLike, decode_text
+from store.codec import RowLike
+from store.engine import open_reader
 
 POOL_SIZE: Final = 3
-BUSY_TIMEOUT_MS: Final = 10_000
+BUSY_SECONDS: Final = 10.0
+"""How long a read waits for a lock, and for a connection."""
+_UNUSED_CHUNK: Final = 64
+"""Rows the driver would fetch at a time from a cursor; whole results are fetched here."""
 
 
 class Read:
     """Runs statements on one connection; what it returns holds no cursor."""
 
-    def __init__(self, connection: AsyncConnection) -> None:
+    def __init__(self, connection: aiosqlite.Connection) -> None:
         self._connection = connection
-
-    async def begin(self) -> None:
-        """Open a transaction; giving the connection back to the pool ends it."""
-        await self._connection.exec_driver_sql("BEGIN")
 
     async def all(self, statement: str, **values: object) -> Sequence[RowLike]:
         """Return every row of a statement."""
-        result = await self._connection.exec_driver_sql(statement, values)
-        return result.mappings().all()
+        return list(await self._connection.execute_fetchall(statement, values))
 
     async def first(self, statement: str, **values: object) -> RowLike | None:
         """Return the first row of a statement, or None."""
-        result = await self._connection.exec_driver_sql(statement, values)
-        return result.mappings().first()
+        rows = await self.all(statement, **values)
+        return rows[0] if rows else None
 
 
 class Database:
-    """Reads the store's file through SQLAlchemy.
+    """Reads the store's file; made by `open_database`.
 
     Raises:
         StoreBusy: From every method; the file is locked, away or damaged, and nothing was read.
     """
 
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._free = asyncio.Semaphore(POOL_SIZE)
+        self._idle: list[aiosqlite.Connection] = []
 
     async def all(self, statement: str, **values: object) -> Sequence[RowLike]:
         """Return every row of one statement."""
-        async with self._read() as read:
-            return await read.all(statement, **values)
+        async with self._connection() as connection:
+            return await Read(connection).all(statement, **values)
 
     async def first(self, statement: str, **values: object) -> RowLike | None:
         """Return the first row of one statement, or None."""
-        async with self._read() as read:
-            return await read.first(statement, **values)
+        async with self._connection() as connection:
+            return await Read(connection).first(statement, **values)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[Read]:
         """Let all statements inside see the store as the first one found it."""
-        async with self._read() as read:
-            await read.begin()
-            yield read
+        async with self._connection() as connection:
+            try:
+                await connection.execute_fetchall("BEGIN")
+                yield Read(connection)
+            finally:
+                await connection.rollback()
+
+    async def close(self) -> None:
+        """End the connections; none may be in use."""
+        await _end(self._idle)
 
     @asynccontextmanager
-    async def _read(self) -> AsyncGenerator[Read]:
+    async def _connection(self) -> AsyncGenerator[aiosqlite.Connection]:
+        await self._turn()
+        connection: aiosqlite.Connection | None = None
         try:
-            async with self._engine.connect() as connection:
-                yield Read(connection)
-        except DBAPIError as error:
-            raise StoreBusy(str(error.orig)) from error
-        except PoolTimeout as error:
+            connection = self._idle.pop() if self._idle else await self._connect()
+            yield connection
+        except sqlite3.Error as error:
+            # The next read opens the file anew: what went wrong may lie in this connection.
+            if connection is not None:
+                await _end([connection])
+                connection = None
+            raise StoreBusy(str(error)) from error
+        finally:
+            if connection is not None:
+                self._idle.append(connection)
+            self._free.release()
+
+    async def _turn(self) -> None:
+        try:
+            async with asyncio.timeout(BUSY_SECONDS):
+                await self._free.acquire()
+        except TimeoutError as error:
             raise StoreBusy("too many reads at once") from error
+
+    async def _connect(self) -> aiosqlite.Connection:
+        return await aiosqlite.Connection(
+            lambda: open_reader(self._path, busy_seconds=BUSY_SECONDS), _UNUSED_CHUNK
+        )
+
+
+async def _end(connections: Iterable[aiosqlite.Connection]) -> None:
+    # All are told before one is waited for: being cancelled meanwhile leaves no thread behind.
+    # The driver leaves open what its future holds: nothing of interest.
+    ends: list[asyncio.Future[Any] | None] = [each.stop() for each in connections]  # pyright: ignore[reportUnknownMemberType]
+    for end in ends:
+        if end is not None:
+            await end
 
 
 @asynccontextmanager
@@ -92,30 +126,8 @@ async def open_database(path: Path) -> AsyncGenerator[Database]:
     """
     if not await asyncio.to_thread(path.exists):
         raise NotFound("database", path)
-    url = URL.create(
-        "sqlite+aiosqlite",
-        # The driver resolves a relative one itself; only what a URI gives a meaning is escaped.
-        database=f"file:{quote(str(path))}",
-        query={"mode": "ro", "uri": "true"},
-    )
-    engine = create_async_engine(
-        url,
-        pool_size=POOL_SIZE,
-        max_overflow=0,
-        isolation_level="AUTOCOMMIT",
-        pool_timeout=BUSY_TIMEOUT_MS / 1000,
-    )
-    event.listen(engine.sync_engine, "connect", _prepare)
+    database = Database(path)
     try:
-        yield Database(engine)
+        yield database
     finally:
-        await engine.dispose()
-
-
-def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
-    driver: Any = connection.driver_connection
-    driver.text_factory = decode_text
-    cursor = connection.cursor()
-    for pragma in (f"busy_timeout = {BUSY_TIMEOUT_MS}", "query_only = ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
+        await database.close()
