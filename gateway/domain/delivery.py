@@ -28,10 +28,11 @@ class Origin(StrEnum):
 
 
 class Mark(StrEnum):
-    """Said to the reader: it may be a repeat, it lost its markup, it comes late."""
+    """Said to the reader: it may be a repeat, it lost its markup, its topic, or it comes late."""
 
     REPEAT = "repeat"
     PLAIN = "plain"
+    MOVED = "moved"
     LATE = "late"
 
 
@@ -119,3 +120,30 @@ class DeliveryStatus:
     state: str
     native_id: str | None
     error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentMessage:
+    """A message of ours as it was sent, found by its platform id."""
+
+    place: Place
+    kind: DeliveryKind
+    native_id: str
+    payload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownId:
+    """A platform id that is accounted for, ours or a person's; `earlier`: before a send began."""
+
+    chat: str
+    native_id: str
+    earlier: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """What is known around a send whose answer was lost; `unsettled` counts all such sends."""
+
+    known: tuple[KnownId, ...]
+    unsettled: int

@@ -14,13 +14,14 @@ from gateway.domain.conversation import (
     SessionView,
     StoredMessage,
 )
-from gateway.domain.delivery import Delivery, DeliveryStatus
+from gateway.domain.delivery import Delivery, DeliveryStatus, Neighbours, SentMessage
 from gateway.domain.events import EventPage
 from gateway.domain.form import FormState
 from gateway.domain.ids import (
     Actor,
     ConversationId,
     Cursor,
+    DeliveryId,
     InboundId,
     MessageId,
     Place,
@@ -185,6 +186,24 @@ class Deliveries(Protocol):
         ...
 
 
+class SentMessages(Protocol):
+    """What adapters ask about messages by the ids their platform gave them."""
+
+    async def find(
+        self, platform: str, account: str, chat: str, native_ids: Sequence[str]
+    ) -> SentMessage | None:
+        """Return the newest message of a chat that goes by one of these ids."""
+        ...
+
+    async def neighbours(self, delivery: DeliveryId) -> Neighbours:
+        """The newest known ids of a delivery's account, sent and received."""
+        ...
+
+    async def answered(self, delivery: DeliveryId) -> str | None:
+        """The id of the newest message that the turn behind a delivery answers."""
+        ...
+
+
 class Books(Protocol):
     async def usage(self, *, since: datetime, actor: Actor | None = None) -> Mapping[str, int]:
         """Tokens by model since then."""
@@ -204,6 +223,7 @@ class Readers:
     rules: Rules
     channels: Channels
     deliveries: Deliveries
+    sent: SentMessages
     books: Books
 
 

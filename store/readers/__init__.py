@@ -17,6 +17,7 @@ from store.readers.events import Bell, Events
 from store.readers.inbox import InboxReader
 from store.readers.questions import QuestionReader
 from store.readers.rules import RuleReader
+from store.readers.sent import SentReader
 
 __all__ = ["POLL_SECONDS", "OpenReaders", "open_readers"]
 
@@ -49,6 +50,7 @@ async def open_readers(path: Path, *, clock: Clock) -> AsyncGenerator[OpenReader
             rules=RuleReader(database),
             channels=ChannelReader(database),
             deliveries=DeliveryReader(database),
+            sent=SentReader(database),
             books=BookReader(database),
         )
         poll = asyncio.create_task(_poll(bell, clock), name="store:poll")
