@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.domain.conversation import Activity
 from gateway.domain.delivery import Delivery
+from gateway.domain.errors import GatewayError
 from gateway.domain.operations.turns import TurnEnd
 from gateway.ports import Clock, ModelProvider, Readers
 
 if TYPE_CHECKING:
+    from adapters.terminal.adapter import TerminalAdapter
     from adapters.terminal.screen import Screen
     from gateway.config.home import Home
     from gateway.config.load import Loaded
@@ -53,8 +55,10 @@ async def run_terminal(
 
     Raises:
         HomeLocked: Another process owns the home.
+        OutputLost: The answers could not be written any more.
         GatewayError: The store or the model cannot be opened.
     """
+    from adapters.terminal.adapter import TerminalAdapter
     from adapters.terminal.ids import PLACE
     from gateway.runtime.clock import SystemClock
     from store import open_store
@@ -70,11 +74,26 @@ async def run_terminal(
         reload = _server_loader(home, loaded, environ, chat.redactor)
         host = await stack.enter_async_context(_open_host(home, loaded.config, clock, reload))
         before = await store.readers.inbox.last_turn(PLACE)
-        runtime = _terminal_runtime(chat, loaded.config, store, provider, host, commits)
+        adapter = TerminalAdapter(chat.screen, TerminalProgress(store.readers, commits), clock)
+        runtime = _terminal_runtime(chat, loaded.config, store, provider, host, adapter)
         stack.enter_context(_ending_on_signal(runtime))
         await runtime.run()
         last = await store.readers.inbox.last_turn(PLACE)
+    if adapter.lost is not None:
+        raise OutputLost(adapter.lost) from adapter.lost
     return last == before or last is None or last[1] is not TurnEnd.FAILED
+
+
+class OutputLost(GatewayError):
+    """Nobody reads what the chat prints, or it cannot be written."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(f"the output cannot be written: {cause.strerror}")
+
+    @property
+    def public_message(self) -> str:
+        """Return the reason, and where the rest is."""
+        return f"{self}; what was not shown comes at the next start"
 
 
 def program_version() -> str:
@@ -90,17 +109,14 @@ def _terminal_runtime(
     store: "OpenStore",
     provider: ModelProvider,
     host: "McpHost",
-    commits: "CommitBell",
+    adapter: "TerminalAdapter",
 ) -> "Runtime":
-    from adapters.terminal.adapter import TerminalAdapter
     from adapters.terminal.ids import PERSON, PLACE
     from adapters.terminal.markup import TerminalRenderer
     from gateway.runtime.access import Access
     from gateway.runtime.clock import SystemClock
     from gateway.runtime.runtime import Edges, Runtime, RuntimeConfig
 
-    clock = SystemClock()
-    adapter = TerminalAdapter(chat.screen, TerminalProgress(store.readers, commits), clock)
     renderer = TerminalRenderer(interactive=chat.interactive)
     wait = config.mcp.first_turn_wait if chat.interactive else ONE_QUESTION_WAIT
     return Runtime(
@@ -113,7 +129,7 @@ def _terminal_runtime(
             renderers={PLACE.platform: renderer},
         ),
         access=Access(config.access, extra_admins=frozenset({str(PERSON)}), allowed={}),
-        clock=clock,
+        clock=SystemClock(),
         config=RuntimeConfig(
             gateway=config.gateway,
             approvals=config.approvals,

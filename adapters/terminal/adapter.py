@@ -1,5 +1,6 @@
 """The terminal as an `Adapter`: reads lines, shows deliveries, keeps track of the open card."""
 
+import asyncio
 import secrets
 from collections.abc import Sequence
 from typing import Protocol
@@ -49,9 +50,25 @@ class TerminalAdapter:
         self._received = 0
         self._shown = 0
         self._cards: dict[str, OpenCard] = {}
+        self._lost: asyncio.Future[OSError] = asyncio.get_running_loop().create_future()
+
+    @property
+    def lost(self) -> OSError | None:
+        """Why nothing can be shown any more, None while it can (nobody reads, the disk is full)."""
+        return self._lost.result() if self._lost.done() else None
 
     async def run(self, sink: EventSink) -> None:
-        """Feed lines to `sink` until the input ends and its last answer is shown."""
+        """Feed lines to `sink` until the input ends and its last answer is shown, or none can be."""
+        feeding = asyncio.create_task(self._feed(sink), name="terminal:feed")
+        try:
+            await asyncio.wait({feeding, self._lost}, return_when=asyncio.FIRST_COMPLETED)
+            if feeding.done():
+                await feeding
+        finally:
+            feeding.cancel()
+            await asyncio.wait({feeding})
+
+    async def _feed(self, sink: EventSink) -> None:
         for delivery in await self._progress.open_cards():
             self._show(delivery)
         while True:
@@ -66,8 +83,17 @@ class TerminalAdapter:
             await self._until_settled()
 
     async def send(self, delivery: Delivery) -> Receipt:
-        """Show a delivery; a terminal never refuses."""
-        self._show(delivery)
+        """Show a delivery.
+
+        Raises:
+            DeliveryUnsure: It could not be written, whole or at all: `run` ends.
+        """
+        try:
+            self._show(delivery)
+        except OSError as error:
+            if not self._lost.done():
+                self._lost.set_result(error)
+            raise DeliveryUnsure(self.platform, error.strerror or "not written") from error
         self._shown += 1
         return Receipt(native_id=f"{self._run}.{self._shown}")
 

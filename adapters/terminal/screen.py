@@ -46,7 +46,8 @@ class Pipe:
 
     sequential = True
 
-    def __init__(self, source: TextIO, sink: TextIO) -> None:
+    def __init__(self, source: TextIO | None, sink: TextIO) -> None:
+        """`source` None: standard input is closed, as at its end."""
         self._source = source
         self._sink = sink
         self._reader: asyncio.StreamReader | None = None
@@ -54,8 +55,10 @@ class Pipe:
     async def read(self, card: Callable[[], OpenCard | None]) -> str | None:
         """Return the next line without its end; None at the end of the stream."""
         del card
+        if self._source is None:
+            return None
         if self._reader is None:
-            self._reader = await self._open()
+            self._reader = await self._open(self._source)
         raw = await self._reader.readline()
         return raw.decode("utf-8", "surrogateescape").rstrip("\r\n") if raw else None
 
@@ -63,21 +66,22 @@ class Pipe:
         """Print and flush."""
         write_line(self._sink, text)
 
-    async def _open(self) -> asyncio.StreamReader:
+    async def _open(self, source: TextIO) -> asyncio.StreamReader:
         reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
-        if _is_plain_file(self._source):
-            # epoll takes no plain file; reading one never blocks.
-            reader.feed_data(await asyncio.to_thread(self._source.buffer.read))
+        if _never_blocks(source):
+            # epoll takes neither a plain file nor /dev/null.
+            reader.feed_data(await asyncio.to_thread(source.buffer.read))
             reader.feed_eof()
             return reader
         await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), self._source
+            lambda: asyncio.StreamReaderProtocol(reader), source
         )
         return reader
 
 
-def _is_plain_file(source: TextIO) -> bool:
-    return stat.S_ISREG(os.fstat(source.fileno()).st_mode)
+def _never_blocks(source: TextIO) -> bool:
+    mode = os.fstat(source.fileno()).st_mode
+    return stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not source.isatty())
 
 
 class OneLine:

@@ -74,7 +74,8 @@ def _screen(home: "Home", question: str | None) -> "Screen":
 
     if question is not None:
         return OneLine(question, sys.stdout)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    at_keyboard = sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+    if not (at_keyboard and sys.stdout.isatty()):
         return Pipe(sys.stdin, sys.stdout)
     from gateway.runtime.commands import COMMANDS
 
