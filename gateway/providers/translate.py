@@ -1,6 +1,7 @@
 """Our requests and replies as the model library's messages, and back. Pure; loaded with the library."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from pydantic_ai import messages as library
@@ -24,6 +25,7 @@ from gateway.domain.model import (
 from gateway.domain.text import shorten
 
 _RAW_LIMIT: Final = 2_000
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NO_ARGUMENTS: Final = CanonicalJson("{}")
 
 
@@ -34,11 +36,12 @@ def to_messages(history: Sequence[ModelMessage]) -> list[library.ModelMessage]:
     for message in history:
         match message:
             case UserSaid():
-                incoming.append(library.UserPromptPart(message.text))
+                incoming.append(library.UserPromptPart(sendable(message.text)))
             case FunctionAnswer():
                 outcome = "failed" if message.failed else "success"
+                text = sendable(message.text)
                 incoming.append(
-                    library.ToolReturnPart(message.name, message.text, message.id, outcome=outcome)
+                    library.ToolReturnPart(message.name, text, message.id, outcome=outcome)
                 )
             case AssistantSaid():
                 if incoming:
@@ -51,9 +54,15 @@ def to_messages(history: Sequence[ModelMessage]) -> list[library.ModelMessage]:
     return messages
 
 
+def sendable(text: str) -> str:
+    """Return text that has a UTF-8 form; what has none would stop every request of its session."""
+    return _LONE_SURROGATE.sub("\ufffd", text)
+
+
 def to_parameters(request: ModelRequest) -> ModelRequestParameters:
     """Return the functions and the system text of a request."""
-    instructions = [library.InstructionPart(request.system)] if request.system else []
+    system = sendable(request.system)
+    instructions = [library.InstructionPart(system)] if system else []
     return ModelRequestParameters(
         function_tools=[_definition(function) for function in request.functions],
         instruction_parts=instructions,
@@ -94,7 +103,7 @@ def _ended(response: library.ModelResponse) -> bool:
 
 def _said(message: AssistantSaid) -> list[library.ModelResponsePart]:
     parts: list[library.ModelResponsePart] = (
-        [library.TextPart(message.text)] if message.text else []
+        [library.TextPart(sendable(message.text))] if message.text else []
     )
     parts.extend(library.ToolCallPart(call.name, call.arguments, call.id) for call in message.calls)
     return parts
@@ -104,10 +113,23 @@ def _definition(function: FunctionSpec) -> ToolDefinition:
     # Strict mode would rewrite a server's schema; our own checks run on the schema as it is.
     return ToolDefinition(
         name=function.name,
-        description=function.description,
-        parameters_json_schema=dict(function.parameters),
+        description=sendable(function.description),
+        parameters_json_schema=cast("dict[str, object]", _sendable(dict(function.parameters))),
         strict=False,
     )
+
+
+def _sendable(value: object) -> object:
+    match value:
+        case str():
+            return sendable(value)
+        case Mapping():
+            entries = cast("Mapping[str, object]", value)
+            return {sendable(key): _sendable(item) for key, item in entries.items()}
+        case list() | tuple():
+            return [_sendable(item) for item in cast("Sequence[object]", value)]
+        case _:
+            return value
 
 
 def _own_refusal(response: library.ModelResponse) -> str:

@@ -1,4 +1,5 @@
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -11,6 +12,7 @@ from gateway.domain.model import (
     Finish,
     FunctionAnswer,
     FunctionCall,
+    FunctionSpec,
     ModelRequest,
     Usage,
     UserSaid,
@@ -297,3 +299,31 @@ async def test_a_reason_to_end_that_nobody_knows_is_an_end_too() -> None:
         reply = await at.ask(streamed=True)
 
     assert (reply.text, reply.finish) == ("All said.", Finish.STOP)
+
+
+@requirement("store.any_text")
+@WIRE
+@STREAMED
+async def test_unpaired_surrogates_anywhere_in_a_session_do_not_stop_it(
+    wire: ProviderName, *, streamed: bool
+) -> None:
+    lost = "a\ud800b"
+    call = FunctionCall(id="c1", name="look_up", arguments=canonical({"day": lost}))
+    history = (
+        UserSaid(text=lost),
+        AssistantSaid(text=lost, calls=(call,)),
+        FunctionAnswer(id="c1", name="look_up", text=lost),
+        UserSaid(text="and \U0001f600"),
+    )
+    function = FunctionSpec(
+        name="look_up", description=lost, parameters={"type": "object", "title": [lost]}
+    )
+    async with scene(wire) as at:
+        at.fake.script.say("Fine")
+        asked = ModelRequest(system=lost, history=history, functions=(function,), model="")
+        reply = await at.ask(asked, streamed=streamed)
+        body = json.dumps(at.fake.requests[0].body, ensure_ascii=False)
+
+    assert reply.text == "Fine"
+    assert "and \U0001f600" in body
+    assert body.count("a\ufffdb") >= 5
