@@ -122,7 +122,7 @@ class ControlWorker:
                 answered = await self._presses.press(event, inbound=stored.id)
                 await self._close(stored, answered)
             case FormSubmitted():
-                answered = await self._presses.submit(event, inbound=stored.id)
+                answered = await self._presses.submit(event)
                 await self._close(stored, answered)
             case CommandGiven():
                 text = await self._commands.answer(stored, event)

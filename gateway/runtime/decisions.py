@@ -36,8 +36,7 @@ from gateway.runtime.cards import (
     one_line,
 )
 from gateway.runtime.config import ApprovalsConfig
-from gateway.runtime.forms.moves import NO_STATE
-from gateway.runtime.forms.steps import review_text
+from gateway.runtime.forms.steps import review_text, state_of
 from gateway.runtime.wakeups import Wakeups
 
 SAID: Final = {
@@ -228,17 +227,10 @@ class Decisions:
             at=now,
             reason=_picked(question, content) or reason,
         )
-        text = await self._words(question, action)
+        text = _words(question, action, content)
         return renderer.closed_card(
             closed_view(self.named(question), text=text, closed=said, now=now, config=self._config)
         )
-
-    async def _words(self, question: Question, action: Action) -> str:
-        form = question.form
-        if form is None or action is not Action.SUBMIT or question.kind is QuestionKind.CHOICE:
-            return question.body
-        state = await self._questions.form_state(question.id)
-        return review_text(form, state or NO_STATE)
 
 
 def refusal(why: Why, question: Question, *, actor: Actor, action: Action) -> str:
@@ -272,6 +264,13 @@ def late(question: Question, *, actor: Actor, action: Action) -> str:
     if question.state is QuestionState.EXPIRED:
         return f"Too late: it was {no_answer(question)}."
     return decided(question)
+
+
+def _words(question: Question, action: Action, content: Mapping[str, object] | None) -> str:
+    form = question.form
+    if form is None or action is not Action.SUBMIT or question.kind is QuestionKind.CHOICE:
+        return question.body
+    return review_text(form, state_of(form, content or {}))
 
 
 def _picked(question: Question, content: Mapping[str, object] | None) -> str:

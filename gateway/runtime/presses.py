@@ -7,13 +7,13 @@ from typing import Final
 from gateway.domain.form import Form, FormState
 from gateway.domain.ids import Actor, InboundId, Place
 from gateway.domain.message import ButtonPressed, FormSubmitted
-from gateway.domain.operations.questions import AnswerField, RefuseAttempt, Ruling, Stale, Why
+from gateway.domain.operations.questions import RefuseAttempt, Ruling, Stale, Why
 from gateway.domain.question import Action, Button, Question, QuestionKind, QuestionState, Surface
 from gateway.ports import Clock, Questions, QuestionStore, Renderer
 from gateway.runtime.cards import no_answer
 from gateway.runtime.config import ApprovalsConfig
 from gateway.runtime.decisions import Decisions, late, refusal
-from gateway.runtime.drawing import draw
+from gateway.runtime.form_steps import FormSteps
 from gateway.runtime.forms import moves
 from gateway.runtime.forms.moves import NO_STATE, Finish, Move, NoMove, read_argument
 from gateway.runtime.wakeups import Wakeups
@@ -47,11 +47,9 @@ class Presses:
     ) -> None:
         self._store = store
         self._questions = questions
-        self._renderers = renderers
         self._decisions = decisions
-        self._wakeups = wakeups
         self._clock = clock
-        self._config = config
+        self._steps = FormSteps(store, renderers, wakeups, clock, config)
 
     async def press(self, event: ButtonPressed, *, inbound: InboundId) -> Answered:
         """Do what a button means for whoever pressed it."""
@@ -59,23 +57,23 @@ class Presses:
         if found is None:
             return Answered(text=UNKNOWN)
         question, button = found
-        refused = await self._refused(question, button.action, event.sender, event.place, inbound)
+        refused = await self._refused(question, button.action, event.sender, event.place)
         if refused is not None:
             return refused
         if question.form is None or button.action in _ENDING:
-            return await self._decide(question, button, event.sender, inbound)
+            return await self._decide(question, button, event.sender)
         closed = self._closed(question, button.action, event.sender)
         if closed is not None:
             return closed
         return await self._form_press(question, question.form, button, event.sender, inbound)
 
-    async def submit(self, event: FormSubmitted, *, inbound: InboundId) -> Answered:
+    async def submit(self, event: FormSubmitted) -> Answered:
         """Take typed answers to a form, field by field as far as they were given."""
         found = await self._by_token(event.token)
         if found is None:
             return Answered(text=UNKNOWN)
         question, button = found
-        refused = await self._refused(question, Action.ANSWER, event.sender, event.place, inbound)
+        refused = await self._refused(question, Action.ANSWER, event.sender, event.place)
         if refused is not None:
             return refused
         closed = self._closed(question, Action.ANSWER, event.sender)
@@ -100,7 +98,9 @@ class Presses:
             outcome = moves.typed(form, state, argument, event.values[state.field])
             if not isinstance(outcome, Move):
                 return Answered(text=outcome.reason if isinstance(outcome, NoMove) else "")
-            moved = await self._move(question, state, outcome, button.token, event.sender)
+            moved = await self._steps.take(
+                question, state, outcome, actor=event.sender, token=button.token
+            )
             if isinstance(moved, Stale):
                 return Answered(text=OLDER)
             if outcome.keep or moved.field not in event.values:
@@ -117,55 +117,22 @@ class Presses:
             case NoMove():
                 return Answered(text=outcome.reason)
             case Finish():
-                return await self._decide(question, button, actor, inbound, content=outcome.content)
+                return await self._decide(question, button, actor, content=outcome.content)
             case Move():
-                moved = await self._move(question, state, outcome, button.token, actor, inbound)
+                moved = await self._steps.take(
+                    question, state, outcome, actor=actor, token=button.token, inbound=inbound
+                )
                 return Answered(text=OLDER if isinstance(moved, Stale) else "")
-
-    async def _move(
-        self,
-        question: Question,
-        state: FormState,
-        move: Move,
-        token: str,
-        actor: Actor,
-        inbound: InboundId | None = None,
-    ) -> FormState | Stale:
-        drawn = draw(
-            question,
-            move.prompt,
-            renderer=self._renderers[question.shown_in.platform],
-            now=self._clock.now(),
-            config=self._config,
-        )
-        moved = await self._store.answer_field(
-            AnswerField(
-                question=question.id,
-                rev=state.rev,
-                field=move.field,
-                next=move.next,
-                card=drawn.card,
-                buttons=drawn.buttons,
-                value=move.value,
-                skip=move.skip,
-                keep=move.keep,
-                token=token,
-                actor=actor,
-                inbound=inbound,
-            )
-        )
-        self._wakeups.deliveries()
-        return moved
 
     async def _decide(
         self,
         question: Question,
         button: Button,
         actor: Actor,
-        inbound: InboundId,
         *,
         content: Mapping[str, object] | None = None,
     ) -> Answered:
+        # The event stays open until the person is told: killed in between, it is tried again.
         ruling = await self._decisions.decide(
             question,
             actor=actor,
@@ -173,13 +140,12 @@ class Presses:
             action=button.action,
             content=content,
             token=button.token,
-            inbound=inbound,
         )
         text = self._decisions.sentence(ruling, question, actor=actor, action=button.action)
         return Answered(text=text, ruling=ruling)
 
     async def _refused(
-        self, question: Question, action: Action, actor: Actor, place: Place, inbound: InboundId
+        self, question: Question, action: Action, actor: Actor, place: Place
     ) -> Answered | None:
         if not _same_chat(place, question.shown_in):
             await self._store.refuse(
@@ -189,14 +155,13 @@ class Presses:
                     surface=Surface.BUTTON,
                     action=action,
                     why=Why.NOT_ALLOWED,
-                    inbound=inbound,
                 )
             )
             return Answered(text=ELSEWHERE)
         if self._decisions.may(question, actor=actor, action=action):
             return None
         refused = await self._decisions.refuse(
-            question, actor=actor, surface=Surface.BUTTON, action=action, inbound=inbound
+            question, actor=actor, surface=Surface.BUTTON, action=action
         )
         return Answered(text=refusal(refused.why, question, actor=actor, action=action))
 

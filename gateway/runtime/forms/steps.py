@@ -71,6 +71,13 @@ def content_of(form: Form, state: FormState) -> Mapping[str, object]:
     }
 
 
+def state_of(form: Form, content: Mapping[str, object]) -> FormState:
+    """Return the state of a form that holds this content; what is absent was left out."""
+    given = {key_of(item): content[item.name] for item in form.fields if item.name in content}
+    left_out = frozenset(key_of(item) for item in form.fields if item.name not in content)
+    return FormState(rev=0, field=REVIEW, answers=given, skipped=left_out)
+
+
 def field_prompt(
     form: Form, asked: FormField, state: FormState, *, page: int = 0, problem: str = ""
 ) -> Prompt:
