@@ -14,7 +14,7 @@ from gateway.ports.chats import (
     Renderer,
 )
 from gateway.ports.clock import Clock
-from gateway.ports.programs import GatewayClient, SendRequest, SendResult
+from gateway.ports.programs import Decided, GatewayClient, SendRequest, SendResult
 from gateway.ports.reading import (
     Books,
     Channels,
@@ -25,6 +25,7 @@ from gateway.ports.reading import (
     Questions,
     Readers,
     Rules,
+    SentMessages,
     StoreHealth,
 )
 from gateway.ports.work import Approval, Approver, FormRequest, ModelProvider, ToolHost
@@ -47,6 +48,7 @@ __all__ = [
     "Channels",
     "Clock",
     "Conversations",
+    "Decided",
     "Deliveries",
     "DeliveryStore",
     "EventReader",
@@ -65,6 +67,7 @@ __all__ = [
     "Rules",
     "SendRequest",
     "SendResult",
+    "SentMessages",
     "Store",
     "StoreHealth",
     "ToolHost",

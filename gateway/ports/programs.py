@@ -3,26 +3,44 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from gateway.domain.ids import (
-    DeliveryId,
-)
-from gateway.domain.question import Action, Decision
+from gateway.domain.delivery import Origin
+from gateway.domain.ids import DeliveryId
+from gateway.domain.question import Action, Surface
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendRequest:
+    """A message for a target (SPEC §3); the same `idempotency_key` again sends nothing new.
+
+    `wait_ms` is how long to wait for the platform's id.
+    """
+
     target: str
     text: str
     attachments: tuple[str, ...] = ()
     idempotency_key: str | None = None
+    origin: Origin = Origin.SEND
+    wait_ms: int = 30_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendResult:
+    """The platform has it, as these messages."""
+
     platform: str
     chat: str
     message_ids: tuple[str, ...]
     delivery: DeliveryId
+    thread: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """A decision that counts; with `votes_needed` the question is still open for others."""
+
+    question: str
+    action: Action
+    votes_needed: int = 0
 
 
 class GatewayClient(Protocol):
@@ -37,4 +55,13 @@ class GatewayClient(Protocol):
         """
         ...
 
-    async def decide(self, question: str, *, action: Action, reason: str = "") -> Decision: ...
+    async def decide(
+        self, question: str, *, action: Action, surface: Surface = Surface.CLI, reason: str = ""
+    ) -> Decided:
+        """Decide a question, by its id or a prefix of it.
+
+        Raises:
+            GatewayNotRunning: At once.
+            GatewayRefused: With a code of the control API; `details` say who was first.
+        """
+        ...

@@ -1,0 +1,28 @@
+"""Proves that the event loop turns: beats in memory, and anybody may ask how long ago."""
+
+from typing import Final
+
+from gateway.ports import Clock
+
+BEAT_SECONDS: Final = 1.0
+LATE_SECONDS: Final = 10.0
+"""A beat this old means that something holds the loop."""
+
+
+class Heartbeat:
+    """One for the process."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last = clock.monotonic()
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        while True:
+            self._last = self._clock.monotonic()
+            await self._clock.sleep(BEAT_SECONDS)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last beat."""
+        return self._clock.monotonic() - self._last
