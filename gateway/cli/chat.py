@@ -7,7 +7,7 @@ import typer
 
 from gateway.cli.errors import ExitCode
 from gateway.cli.invocation import Invocation, invocation_of
-from gateway.cli.output import say
+from gateway.cli.output import drop_output, say
 
 if TYPE_CHECKING:
     from adapters.terminal.screen import Screen
@@ -34,7 +34,7 @@ def chat(
     import asyncio
     from pathlib import Path
 
-    from gateway.app import TerminalChat, run_terminal
+    from gateway.app import OutputLost, TerminalChat, run_terminal
     from gateway.config.load import load
     from gateway.telemetry.logging import set_up
     from gateway.telemetry.redact import Redactor
@@ -48,7 +48,11 @@ def chat(
     redactor = Redactor(loaded.secrets)
     options = TerminalChat(screen=screen, redactor=redactor, interactive=question is None)
     with set_up(loaded.config.logging, redactor=redactor, logs=home.logs, stream=None):
-        fine = asyncio.run(run_terminal(home, loaded, options, environ=invocation.environ))
+        try:
+            fine = asyncio.run(run_terminal(home, loaded, options, environ=invocation.environ))
+        except OutputLost:
+            drop_output()
+            raise
     if question is not None and not fine:
         raise typer.Exit(ExitCode.FAILED)
 

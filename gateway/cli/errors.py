@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
-from gateway.cli.output import say
+from gateway.cli.output import drop_output, say
 from gateway.domain.errors import GatewayError, NotFound
 
 if TYPE_CHECKING:
@@ -130,7 +130,5 @@ def _log(fault: Exception, invocation: Invocation, redactor: Redactor) -> str:
 
 def _reader_left() -> int:
     """End quietly when nobody reads our output any more (`hermes … | head`)."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    drop_output()
     return ExitCode.FAILED

@@ -4,6 +4,7 @@ Whatever is written can hold the text of strangers, so nothing that steers a ter
 """
 
 import json
+import os
 import re
 import sys
 from typing import Final
@@ -29,6 +30,13 @@ def say(text: str) -> None:
     """Tell a person something, on stderr."""
     sys.stderr.write(f"{strip_terminal(text)}\n")
     sys.stderr.flush()
+
+
+def drop_output() -> None:
+    """Send what is still buffered nowhere: stdout cannot take it, and Python would try at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _write(text: str) -> None:
