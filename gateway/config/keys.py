@@ -107,7 +107,6 @@ LATER: Final[Mapping[KeyPath, object]] = {
     ("web",): _UNSET,
     ("mcp_serve",): _UNSET,
     ("access", "rate"): _UNSET,
-    ("gateway", "busy_mode"): "queue",
     ("gateway", "group_sessions_per_user"): True,
     ("approvals", "route"): "here",
     ("store", "retention_days"): 0,

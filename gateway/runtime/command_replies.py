@@ -30,7 +30,7 @@ MAX_QUERY: Final = 500
 class Stop(Protocol):
     """Ends the running turn of a place."""
 
-    def __call__(self, place: Place, *, by: Actor) -> bool:
+    async def __call__(self, place: Place, *, by: Actor) -> bool:
         """Say whether there was one to end."""
         ...
 
@@ -72,7 +72,10 @@ class CommandReplies:
         return frozenset(self._replies)
 
     async def answer(self, stored: StoredInbound, event: CommandGiven) -> str:
-        """Do what the command says and return what to tell; a refusal is an answer too."""
+        """Do what the command says and return what to tell, "" when that is told otherwise.
+
+        A refusal is an answer too.
+        """
         command = find_command(event.name)
         if command is None:
             return _unknown(event.name)
@@ -102,9 +105,8 @@ class CommandReplies:
 
     async def _stopped(self, stored: StoredInbound, event: CommandGiven) -> str:
         del stored
-        if self._stop(event.place, by=event.sender):
-            return "Stopped: the turn, its tool calls and its questions have ended."
-        return "Nothing is running here."
+        # A turn that ends says so itself.
+        return "" if await self._stop(event.place, by=event.sender) else "Nothing is running here."
 
     async def _status(self, stored: StoredInbound, event: CommandGiven) -> str:
         del stored

@@ -1,6 +1,6 @@
 """The one table of slash commands: `/help`, completion and every platform's menu read it.
 
-What they do is in `command_replies` (control lane) and `direct_call` (turn lane).
+What they do is in `command_replies` (control lane), `direct_call` and `intake` (turn lane).
 """
 
 import difflib
@@ -10,6 +10,7 @@ from typing import Final
 from gateway.domain.operations.inbound import Lane
 from gateway.runtime.config import PersonRole
 
+QUEUE: Final = "queue"
 SUGGESTION_CUTOFF: Final = 0.4
 
 
@@ -36,6 +37,7 @@ COMMANDS: Final = (
     Command(name="tools", summary="List the tools, or find some", usage="[query]"),
     Command(name="mcp", summary="Show the MCP servers, or one in detail", usage="[NAME]"),
     Command(name="call", summary="Call a tool directly", usage="TOOL {json}", lane=Lane.TURN),
+    Command(name=QUEUE, summary="Answer TEXT in a turn of its own", usage="TEXT", lane=Lane.TURN),
     Command(
         name="approve",
         summary="Allow what a card asks",

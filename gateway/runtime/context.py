@@ -8,6 +8,7 @@ from gateway.domain.conversation import Role, StoredMessage
 from gateway.domain.errors import ModelError
 from gateway.domain.message import InboundMessage
 from gateway.domain.model import ModelMessage, ModelRequest, UserSaid
+from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import Claim, Compact, Purpose, UsageRecord
 from gateway.ports import Clock, Conversations, ModelProvider, TurnStore
 from gateway.runtime.history import (
@@ -16,6 +17,7 @@ from gateway.runtime.history import (
     is_shared,
     newest_within,
     said_before,
+    said_by_people,
     said_by_rounds,
     said_now,
 )
@@ -99,8 +101,10 @@ class Context:
         self._share = SHRUNK_SHARE
         await self._compact()
 
-    def request(self, rounds: Sequence[Round]) -> ModelRequest:
-        """Return the next request of the turn."""
+    def request(
+        self, rounds: Sequence[Round], joined: Sequence[StoredInbound] = ()
+    ) -> ModelRequest:
+        """Return the next request of the turn; `joined` came after the last round."""
         functions = self._toolbox.functions()
         host = self._toolbox.host
         system = system_prompt(
@@ -111,11 +115,12 @@ class Context:
             deferred=self._toolbox.deferred,
             listing_tokens=listing_budget(self._toolbox.config, self._provider.context_window),
         )
+        shared = is_shared(self._claim.place)
         taken = tokens_in(system) + function_tokens(functions)
         history = fitted(
             self._said(),
             said_now(self._claim),
-            said_by_rounds(rounds),
+            (*said_by_rounds(rounds, shared=shared), *said_by_people(joined, shared=shared)),
             budget=max(int(self._window * self._share) - taken, MIN_HISTORY_TOKENS),
         )
         return ModelRequest(system=system, history=history, functions=functions)

@@ -1,11 +1,10 @@
 """`/call TOOL {json}` as a turn: a deterministic model that makes the one call it was told to make."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final, cast
 
-from gateway.domain.canonical import CanonicalJson, NotCanonical, canonical, parse_json
+from gateway.domain.canonical import NotCanonical, canonical, parse_json
 from gateway.domain.model import (
     Finish,
     FunctionAnswer,
@@ -15,43 +14,29 @@ from gateway.domain.model import (
     Usage,
 )
 from gateway.runtime import functions
+from gateway.runtime.deterministic import Deterministic, said
 
 USAGE: Final = "Usage: /call TOOL {json}, or /call TOOL to be asked for the arguments."
 NO_RESULT: Final = "The tool ended without any text."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectCall:
-    """Implements `ModelProvider` for the text behind `/call`."""
+def direct_call(argument: str) -> Deterministic:
+    """Return what does the one call that the text behind `/call` names."""
+    return Deterministic(name="call", reply=lambda request: _next(argument, request))
 
-    argument: str
 
-    @property
-    def name(self) -> str:
-        return "call"
-
-    @property
-    def context_window(self) -> int | None:
-        return None
-
-    @property
-    def asks_person(self) -> bool:
-        return True
-
-    async def complete(
-        self, request: ModelRequest, *, on_text: Callable[[str], None] | None = None
-    ) -> ModelReply:
-        """Call the tool, after asking for its arguments when none were given; then show the result."""
-        tool, _, rest = self.argument.strip().partition(" ")
-        if not tool:
-            return _said(USAGE)
-        answers = [item for item in request.history if isinstance(item, FunctionAnswer)]
-        if not answers:
-            return _first(tool, rest.strip())
-        last = answers[-1]
-        if last.name == functions.ARGUMENTS and not last.failed:
-            return _filled(tool, last.text)
-        return _said(last.text.strip() or NO_RESULT)
+def _next(argument: str, request: ModelRequest) -> ModelReply:
+    """Call the tool, after asking for its arguments when none were given; then show the result."""
+    tool, _, rest = argument.strip().partition(" ")
+    if not tool:
+        return said(USAGE)
+    answers = [item for item in request.history if isinstance(item, FunctionAnswer)]
+    if not answers:
+        return _first(tool, rest.strip())
+    last = answers[-1]
+    if last.name == functions.ARGUMENTS and not last.failed:
+        return _filled(tool, last.text)
+    return said(last.text.strip() or NO_RESULT)
 
 
 def _first(tool: str, rest: str) -> ModelReply:
@@ -60,9 +45,9 @@ def _first(tool: str, rest: str) -> ModelReply:
     try:
         arguments = parse_json(rest)
     except NotCanonical as error:
-        return _said(f"The arguments are not valid JSON: {error}. {USAGE}")
+        return said(f"The arguments are not valid JSON: {error}. {USAGE}")
     if not isinstance(arguments, dict):
-        return _said(f"The arguments must be a JSON object. {USAGE}")
+        return said(f"The arguments must be a JSON object. {USAGE}")
     return _call(tool, cast("Mapping[str, object]", arguments))
 
 
@@ -70,7 +55,7 @@ def _filled(tool: str, text: str) -> ModelReply:
     answer = cast("Mapping[str, object]", json.loads(text))
     if answer.get("action") != "accept":
         reason = str(answer.get("reason") or "the form was not sent")
-        return _said(f"{tool} was not called: {reason}.")
+        return said(f"{tool} was not called: {reason}.")
     return _call(tool, cast("Mapping[str, object]", answer.get("arguments") or {}))
 
 
@@ -79,13 +64,5 @@ def _call(tool: str, arguments: Mapping[str, object]) -> ModelReply:
 
 
 def _asked(name: str, arguments: Mapping[str, object]) -> ModelReply:
-    call = FunctionCall(id=f"call-{name}", name=name, arguments=_text(arguments))
+    call = FunctionCall(id=f"call-{name}", name=name, arguments=canonical(arguments))
     return ModelReply(text="", calls=(call,), usage=Usage(), finish=Finish.TOOLS)
-
-
-def _text(arguments: Mapping[str, object]) -> CanonicalJson:
-    return canonical(arguments)
-
-
-def _said(text: str) -> ModelReply:
-    return ModelReply(text=text, calls=(), usage=Usage(), finish=Finish.STOP)

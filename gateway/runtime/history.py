@@ -13,6 +13,7 @@ from gateway.domain.model import (
     ModelMessage,
     UserSaid,
 )
+from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import Claim
 from gateway.runtime.steps import Round
 from gateway.runtime.tokens import CHARACTERS_PER_TOKEN, message_tokens, tokens_in
@@ -53,23 +54,33 @@ def said_before(message: StoredMessage, *, shared: bool) -> ModelMessage:
 
 
 def said_now(claim: Claim) -> tuple[UserSaid, ...]:
-    """Return the messages this turn answers."""
-    shared = is_shared(claim.place)
+    """Return the messages this turn began with."""
+    joined = {each for step in claim.steps for each in step.joined}
+    began = [item for item in claim.inputs if item.id not in joined]
+    return said_by_people(began, shared=is_shared(claim.place))
+
+
+def said_by_people(inputs: Sequence[StoredInbound], *, shared: bool) -> tuple[UserSaid, ...]:
+    """Return the messages among what arrived."""
     return tuple(
         UserSaid(
             text=_by(
                 event.sender.name or event.sender.id, event.text, event.attachments, shared=shared
             )
         )
-        for event in (item.event for item in claim.inputs)
+        for event in (item.event for item in inputs)
         if isinstance(event, InboundMessage)
     )
 
 
-def said_by_rounds(rounds: Sequence[Round]) -> tuple[ModelMessage, ...]:
-    """Return the recorded replies of this turn, each with the answers to its calls."""
+def said_by_rounds(rounds: Sequence[Round], *, shared: bool) -> tuple[ModelMessage, ...]:
+    """Return the recorded replies of this turn, each with the answers to its calls.
+
+    What joined the turn stands where it came.
+    """
     messages: list[ModelMessage] = []
     for item in rounds:
+        messages += said_by_people(item.joined, shared=shared)
         calls = item.reply.reply.calls
         messages.append(AssistantSaid(text=item.reply.reply.text, calls=calls))
         messages += [
@@ -125,7 +136,7 @@ def _fit_before(before: Sequence[ModelMessage], budget: int) -> tuple[ModelMessa
 
 
 def _fit_rounds(rounds: Sequence[ModelMessage], budget: int) -> tuple[ModelMessage, ...]:
-    work = [_short_answer(message, budget // _ANSWER_SHARE) for message in rounds]
+    work = [_short(message, budget) for message in rounds]
     excess = message_tokens(work) - budget
     for i, message in enumerate(work):
         if excess <= 0:
@@ -133,6 +144,12 @@ def _fit_rounds(rounds: Sequence[ModelMessage], budget: int) -> tuple[ModelMessa
         work[i] = _short_answer(message, SHORT_ANSWER_CHARACTERS // CHARACTERS_PER_TOKEN)
         excess -= message_tokens((message,)) - message_tokens((work[i],))
     return tuple(work)
+
+
+def _short(message: ModelMessage, budget: int) -> ModelMessage:
+    if isinstance(message, UserSaid):
+        return _shortened(message, budget // _INPUT_SHARE)
+    return _short_answer(message, budget // _ANSWER_SHARE)
 
 
 def _short_answer(message: ModelMessage, tokens: int) -> ModelMessage:

@@ -3,10 +3,10 @@
 import logging
 from collections import Counter
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from gateway.domain.errors import StoreBusy
-from gateway.domain.ids import Actor
+from gateway.domain.ids import Actor, InboundId
 from gateway.domain.message import (
     ButtonPressed,
     CommandGiven,
@@ -19,19 +19,30 @@ from gateway.domain.message import (
 from gateway.domain.operations.inbound import Accept, Duplicate, Lane
 from gateway.ports import InboundStore
 from gateway.runtime.access import Access
-from gateway.runtime.commands import find_command
+from gateway.runtime.commands import QUEUE, find_command
 from gateway.runtime.wakeups import Wakeups
 
 logger = logging.getLogger(__name__)
 
 
+class Arrivals(Protocol):
+    """Who has to know of an input that may have come during a turn of its conversation."""
+
+    async def arrived(self, event: InboundEvent, *, inbound: InboundId) -> None:
+        """Hear of an input that is stored; it is answered whatever comes of this."""
+        ...
+
+
 class Intake:
     """Implements `EventSink` for every adapter."""
 
-    def __init__(self, store: InboundStore, access: Access, wakeups: Wakeups) -> None:
+    def __init__(
+        self, store: InboundStore, access: Access, wakeups: Wakeups, arrivals: Arrivals
+    ) -> None:
         self._store = store
         self._access = access
         self._wakeups = wakeups
+        self._arrivals = arrivals
         self._refused: Counter[str] = Counter()
         self._closed = False
 
@@ -55,6 +66,7 @@ class Intake:
         if not _may_enter(self._access, event):
             self._refuse(event)
             return
+        event = _meant(self._access, event)
         lane = lane_of(event)
         accepted = await self._store.accept(
             Accept(
@@ -70,6 +82,7 @@ class Intake:
         match lane:
             case Lane.TURN:
                 self._wakeups.turns()
+                await self._arrivals.arrived(event, inbound=accepted.inbound)
             case Lane.CONTROL:
                 self._wakeups.controls()
             case _:
@@ -107,6 +120,27 @@ def _may_enter(access: Access, event: InboundEvent) -> bool:
     if isinstance(event, ButtonPressed | FormSubmitted):
         return True
     return access.may_talk(event.sender, event.place)
+
+
+def _meant(access: Access, event: InboundEvent) -> InboundEvent:
+    """Return an event as it is stored: `/queue TEXT` is the message TEXT, standing alone."""
+    if not isinstance(event, CommandGiven) or not event.argument.strip():
+        return event
+    command = find_command(event.name)
+    if command is None or command.name != QUEUE:
+        return event
+    if not access.may_command(event.sender, command.name, place=event.place):
+        return event
+    return InboundMessage(
+        place=event.place,
+        native_id=event.native_id,
+        dedupe=event.dedupe,
+        sender=event.sender,
+        sent_at=event.sent_at,
+        text=event.argument.strip(),
+        mentions_us=True,
+        alone=True,
+    )
 
 
 def _opens_session(access: Access, event: InboundEvent) -> bool:

@@ -1,15 +1,17 @@
 """The journal of one turn: what was recorded, and writing what happens next. Decides nothing."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from gateway.domain.canonical import CanonicalJson
 from gateway.domain.ids import QuestionId
+from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import (
     Claim,
     DoneStep,
     PlannedStep,
     Purpose,
+    Recorded,
     RecordSteps,
     RepliedStep,
     SentStep,
@@ -42,12 +44,17 @@ class Journal:
         self._claim = claim
         self._clock = clock
         self._used = claim.rounds
-        self._rounds = rounds_of(claim)
+        self._rounds, self._joined = rounds_of(claim)
         self._next = max((step.n for step in claim.steps), default=0) + 1
 
     @property
     def rounds(self) -> tuple[Round, ...]:
         return tuple(self._rounds)
+
+    @property
+    def joined(self) -> tuple[StoredInbound, ...]:
+        """What joined the turn since the last recorded reply."""
+        return self._joined
 
     @property
     def used_rounds(self) -> int:
@@ -80,7 +87,15 @@ class Journal:
             done=tuple(done_row(step.n, step.answer) for step in steps if step.answer),
         )
         self._next = first + 1 + len(steps)
-        self._rounds.append(Round(n=first, reply=reply, steps=steps))
+        self._rounds.append(Round(n=first, reply=reply, steps=steps, joined=self._joined))
+        self._joined = ()
+
+    async def join(self) -> None:
+        """Take what waits and continues the turn into it; the next request shows it."""
+        recorded = await self._record(join=self._next)
+        if recorded.joined:
+            self._next += 1
+            self._joined += recorded.joined
 
     async def sent(self, step: Step, question: QuestionId | None) -> CanonicalJson:
         """Record that a step goes out now; return the arguments that run.
@@ -93,7 +108,7 @@ class Journal:
             sent=(SentStep(n=step.n, question=question, again=again),),
         )
         self._replace(dataclasses.replace(step, state=StepState.SENT))
-        return recorded[step.n]
+        return recorded.arguments[step.n]
 
     async def done(self, step: Step, answer: Answer) -> None:
         """Record how a step ended."""
@@ -108,7 +123,8 @@ class Journal:
         planned: tuple[PlannedStep, ...] = (),
         sent: tuple[SentStep, ...] = (),
         done: tuple[DoneStep, ...] = (),
-    ) -> Mapping[int, CanonicalJson]:
+        join: int | None = None,
+    ) -> Recorded:
         steps = RecordSteps(
             turn=self._claim.turn,
             fence=self._claim.fence,
@@ -117,9 +133,9 @@ class Journal:
             planned=planned,
             sent=sent,
             done=done,
+            join=join,
         )
-        recorded = await persist(lambda: self._store.record_steps(steps), clock=self._clock)
-        return recorded.arguments
+        return await persist(lambda: self._store.record_steps(steps), clock=self._clock)
 
     def _replace(self, changed: Step) -> None:
         for i, item in enumerate(self._rounds):

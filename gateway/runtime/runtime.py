@@ -19,6 +19,7 @@ from gateway.ports import (
 from gateway.runtime.access import Access
 from gateway.runtime.approval_replies import ApprovalReplies
 from gateway.runtime.approvals import ApprovalBroker
+from gateway.runtime.busy import Busy
 from gateway.runtime.command_replies import CommandReplies
 from gateway.runtime.config import ApprovalsConfig, GatewayConfig, ToolSearchConfig
 from gateway.runtime.control import ControlWorker
@@ -126,6 +127,13 @@ class Runtime:
                     first_wait=config.first_turn_wait,
                 ),
             ),
+            busy=Busy(
+                store=store,
+                access=access,
+                renderers=renderers,
+                wakeups=self.wakeups,
+                mode=config.gateway.busy_mode,
+            ),
             wakeups=self.wakeups,
             clock=clock,
             worker=worker,
@@ -156,7 +164,7 @@ class Runtime:
             answering=edges.answering,
         )
         self._expiry = Expiry(questions, self.decisions, clock)
-        self.intake = Intake(store, access, self.wakeups)
+        self.intake = Intake(store, access, self.wakeups, self.workers)
         self._loops = [
             DeliveryLoop(
                 adapter=adapter,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from gateway.domain.canonical import CanonicalJson, sha256_of
+from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import Claim, DoneStep, PlannedStep, StepKind, StepState
 from gateway.domain.text import shorten
 from gateway.domain.tools import CallState
@@ -55,20 +56,26 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One recorded model reply and the steps its calls became."""
+    """One recorded model reply and the steps its calls became.
+
+    `joined` are the messages that joined the turn right before it.
+    """
 
     n: int
     reply: TimedReply
     steps: tuple[Step, ...] = ()
+    joined: tuple[StoredInbound, ...] = ()
 
 
-def rounds_of(claim: Claim) -> list[Round]:
-    """Return the recorded rounds of a claimed turn."""
+def rounds_of(claim: Claim) -> tuple[list[Round], tuple[StoredInbound, ...]]:
+    """Return the recorded rounds of a claimed turn, and what joined it after the last of them."""
     rounds: list[Round] = []
+    joined: tuple[StoredInbound, ...] = ()
     for row in sorted(claim.steps, key=lambda step: step.n):
         match row.kind:
             case StepKind.MODEL:
-                rounds.append(Round(n=row.n, reply=reply_from_json(row.result)))
+                rounds.append(Round(n=row.n, reply=reply_from_json(row.result), joined=joined))
+                joined = ()
             case StepKind.TOOL:
                 step = Step(
                     n=row.n,
@@ -84,10 +91,10 @@ def rounds_of(claim: Claim) -> list[Round]:
                 last = rounds[-1]
                 rounds[-1] = dataclasses.replace(last, steps=(*last.steps, step))
             case StepKind.INPUT:
-                pass
+                joined += tuple(item for item in claim.inputs if item.id in row.joined)
             case _:
                 assert_never(row.kind)
-    return rounds
+    return rounds, joined
 
 
 def _answer_of(state: StepState, result: str) -> Answer | None:

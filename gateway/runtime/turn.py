@@ -4,8 +4,10 @@ It ends with a value; storing that end is for the worker, so that stopping a tur
 it cannot both happen.
 """
 
+import asyncio
 import logging
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from gateway.domain.deadline import Deadline
@@ -26,13 +28,24 @@ logger = logging.getLogger(__name__)
 MAX_ATTEMPTS: Final = 20
 """Claims of one turn; one that keeps taking the process down with it is given up."""
 
-STOPPED: Final = "Stopped."
+STOPPED: Final = "Stopped: the turn, its tool calls and its questions have ended."
+INTERRUPTED: Final = "Interrupted: a newer message came, which I answer now."
 CUT_NOTE: Final = "\n\n*(The answer was cut at the model's length limit.)*"
 EMPTY_REPLY: Final = "The model gave an empty answer, also when asked again. Please ask once more."
 TOO_MANY_ATTEMPTS: Final = (
     "I could not finish this: it was interrupted too often. Please ask again."
 )
 BROKE: Final = "Something went wrong on our side; the log has the detail."
+
+
+class Cut(StrEnum):
+    """Why a person ended a turn early, as its closed cards say it."""
+
+    STOPPED = "stopped"
+    INTERRUPTED = "a newer message came"
+
+
+_SAID: Final = {Cut.STOPPED: STOPPED, Cut.INTERRUPTED: INTERRUPTED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +60,10 @@ class Ending:
 
 
 class Turn:
-    """A claimed turn; `run` may be cancelled at any point and the turn taken up again later."""
+    """A claimed turn; `run` may be cancelled at any point and the turn taken up again later.
+
+    `arrivals` is set when a message has come that may join it.
+    """
 
     def __init__(
         self,
@@ -59,6 +75,7 @@ class Turn:
         caller: ModelCaller,
         provider: ModelProvider,
         config: GatewayConfig,
+        arrivals: asyncio.Event,
     ) -> None:
         self._claim = claim
         self._journal = journal
@@ -67,6 +84,7 @@ class Turn:
         self._caller = caller
         self._provider = provider
         self._config = config
+        self._arrivals = arrivals
         self._deadline = Deadline(config.turn_timeout)
         self._unrecorded: list[UsageRecord] = []
 
@@ -103,10 +121,10 @@ class Turn:
         """Say that a person ends it: call this before `run` is cancelled, and `stopped` after."""
         self._work.broker.abandon(self._claim.turn)
 
-    async def stopped(self) -> Ending:
+    async def stopped(self, cut: Cut) -> Ending:
         """Withdraw what is asked because a person ended the turn."""
-        await self._withdraw("stopped")
-        return self._ending(TurnEnd.CANCELLED, STOPPED, error="stopped")
+        await self._withdraw(cut.value)
+        return self._ending(TurnEnd.CANCELLED, _SAID[cut], error=cut.value)
 
     async def broken(self, reply: str = BROKE, *, error: str) -> Ending:
         """Withdraw what is asked because the turn cannot go on; `reply` says so to the person."""
@@ -118,6 +136,7 @@ class Turn:
         await self._run_open_steps()
         was_empty = False
         while self._journal.used_rounds < self._config.max_rounds:
+            await self._let_join()
             timed = await self._ask()
             self._journal.count_round()
             if timed.reply.calls:
@@ -145,6 +164,12 @@ class Turn:
         for step in self._journal.open_steps():
             await self._work.run(step, deadline=self._deadline)
 
+    async def _let_join(self) -> None:
+        if self._arrivals.is_set():
+            # Cleared first: what comes meanwhile sets it again.
+            self._arrivals.clear()
+            await self._journal.join()
+
     async def _ask(self) -> TimedReply:
         try:
             return await self._ask_once()
@@ -154,7 +179,7 @@ class Turn:
         return await self._ask_once()
 
     async def _ask_once(self) -> TimedReply:
-        request = self._context.request(self._journal.rounds)
+        request = self._context.request(self._journal.rounds, self._journal.joined)
         return await self._caller.ask(
             self._provider, request, conversation=self._claim.place.session_key
         )

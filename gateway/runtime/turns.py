@@ -1,22 +1,24 @@
 """Opens claimed turns with what they need, and stores how they end. Runs none of them itself."""
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from gateway.domain.delivery import Part
 from gateway.domain.message import CommandGiven
-from gateway.domain.model import Finish, ModelReply, ModelRequest, Usage
+from gateway.domain.operations.inbound import Lane
 from gateway.domain.operations.turns import Claim, Committed, CommitTurn, Release
 from gateway.ports import Clock, Conversations, ModelProvider, Renderer, ToolHost, TurnStore
 from gateway.runtime.access import Access
 from gateway.runtime.approvals import ApprovalBroker
 from gateway.runtime.calls import StepWork
-from gateway.runtime.commands import find_command
+from gateway.runtime.commands import QUEUE, find_command
 from gateway.runtime.config import GatewayConfig, ToolSearchConfig
 from gateway.runtime.context import Context
-from gateway.runtime.direct_call import DirectCall
+from gateway.runtime.deterministic import saying
+from gateway.runtime.direct_call import direct_call
 from gateway.runtime.journal import Journal
 from gateway.runtime.model_call import ModelCaller
 from gateway.runtime.narration import AgentLog
@@ -27,8 +29,7 @@ from gateway.runtime.wakeups import Wakeups
 
 logger = logging.getLogger(__name__)
 
-CALL: Final = "call"
-"""The one command of the turn lane."""
+QUEUE_USAGE: Final = "Usage: `/queue TEXT` answers TEXT in a turn of its own."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +72,8 @@ class Turns:
         self._config = config
         self._servers_seen = False
 
-    def open(self, claim: Claim) -> Turn:
-        """Return the turn of a claim, ready to run."""
+    def open(self, claim: Claim, *, arrivals: asyncio.Event) -> Turn:
+        """Return the turn of a claim, ready to run; `arrivals` says that something may join it."""
         provider = self._provider_of(claim)
         caller = ModelCaller(clock=self._clock, log=self._log)
         toolbox = Toolbox(
@@ -104,6 +105,7 @@ class Turns:
             caller=caller,
             provider=provider,
             config=self._config.gateway,
+            arrivals=arrivals,
         )
 
     async def wait_for_servers(self) -> None:
@@ -150,33 +152,9 @@ class Turns:
         if not isinstance(event, CommandGiven):
             return self._provider
         command = find_command(event.name)
-        if command is None or command.name != CALL:
-            return Saying(text=f"/{event.name} is not known here. /help lists the commands.")
+        if command is None or command.lane is not Lane.TURN:
+            return saying(f"/{event.name} is not known here. /help lists the commands.")
         if not self._access.may_command(event.sender, command.name, place=event.place):
-            return Saying(text=f"You may not use /{event.name} here.")
-        return DirectCall(argument=event.argument)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saying:
-    """Implements `ModelProvider` with one fixed sentence."""
-
-    text: str
-
-    @property
-    def name(self) -> str:
-        return "gateway"
-
-    @property
-    def context_window(self) -> int | None:
-        return None
-
-    @property
-    def asks_person(self) -> bool:
-        return True
-
-    async def complete(
-        self, request: ModelRequest, *, on_text: Callable[[str], None] | None = None
-    ) -> ModelReply:
-        """Say the sentence."""
-        return ModelReply(text=self.text, calls=(), usage=Usage(), finish=Finish.STOP)
+            return saying(f"You may not use /{event.name} here.")
+        # With a text it would have come as that message.
+        return saying(QUEUE_USAGE) if command.name == QUEUE else direct_call(event.argument)

@@ -2,15 +2,17 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, assert_never
 
 from gateway.domain.errors import Fenced, GatewayError, StoreBusy
-from gateway.domain.ids import Actor, Place
+from gateway.domain.ids import Actor, InboundId, Place
+from gateway.domain.message import InboundEvent
 from gateway.domain.operations.turns import Claim, TurnEnd
 from gateway.ports import Clock, TurnStore
+from gateway.runtime.busy import Busy, Fate
 from gateway.runtime.persist import persist
-from gateway.runtime.turn import BROKE, Ending, Turn
+from gateway.runtime.turn import BROKE, Cut, Ending, Turn
 from gateway.runtime.turns import Turns
 from gateway.runtime.wakeups import Wakeups
 from gateway.telemetry.context import bind
@@ -20,6 +22,8 @@ logger = logging.getLogger(__name__)
 MAX_TURNS: Final = 64
 GRACE_SECONDS: Final = 8.0
 """What running turns get at shutdown; with storing and delivering it stays within 10 s."""
+STOP_SECONDS: Final = 10.0
+"""How long whoever stops a turn waits for its end."""
 RETRY_SECONDS: Final = 5.0
 """Before a turn that could not be ended, or met a busy store, is taken up again."""
 
@@ -38,9 +42,23 @@ class _Outcome:
 
 @dataclass(slots=True, kw_only=True)
 class _Running:
-    turn: Turn
-    task: asyncio.Task[_Outcome]
-    stopped_by: Actor | None = None
+    """A claim that is worked on, from the moment it is ours; its turn and task follow at once.
+
+    `cut` is why a person ended it; `told`: it was said that something waits for its end.
+    """
+
+    claim: Claim
+    arrivals: asyncio.Event = field(default_factory=asyncio.Event)
+    turn: Turn | None = None
+    task: asyncio.Task[_Outcome] | None = None
+    cut: Cut | None = None
+    told: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_ending(self) -> bool:
+        """True when it cannot be ended any more, because it ends already."""
+        return self.cut is not None or (self.task is not None and self.task.done())
 
 
 class Workers:
@@ -51,6 +69,7 @@ class Workers:
         *,
         store: TurnStore,
         turns: Turns,
+        busy: Busy,
         wakeups: Wakeups,
         clock: Clock,
         worker: str,
@@ -59,6 +78,7 @@ class Workers:
     ) -> None:
         self._store = store
         self._turns = turns
+        self._busy = busy
         self._wakeups = wakeups
         self._clock = clock
         self._worker = worker
@@ -67,16 +87,47 @@ class Workers:
         self._running: dict[str, _Running] = {}
         self._leaving = asyncio.Event()
 
-    def stop(self, place: Place, *, by: Actor) -> bool:
-        """End the running turn of a conversation; False when none runs, or it is just ending."""
+    async def stop(self, place: Place, *, by: Actor) -> bool:
+        """End the running turn of a conversation, and return once its end is stored.
+
+        False when none runs, or it is just ending.
+        """
         running = self._running.get(place.session_key)
-        if running is None or running.task.done() or running.stopped_by is not None:
+        if running is None or running.is_ending:
             return False
-        logger.info("turn %d stopped by %s", running.turn.claim.turn, by)
-        running.stopped_by = by
-        running.turn.abandon()
-        running.task.cancel()
+        self._end(running, Cut.STOPPED, by=by)
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await running.ended.wait()
+        except TimeoutError:
+            logger.warning("turn %d has not ended yet", running.claim.turn)
         return True
+
+    async def arrived(self, event: InboundEvent, *, inbound: InboundId) -> None:
+        """Let an input that was stored wait for the running turn, end it, or join it."""
+        running = self._running.get(event.place.session_key)
+        if running is None or running.is_ending or _takes(running.claim, inbound):
+            return
+        fate = self._busy.fate(event, running.claim)
+        match fate:
+            case Fate.INTERRUPTS:
+                self._end(running, Cut.INTERRUPTED, by=event.sender)
+            case Fate.JOINS:
+                running.arrivals.set()
+            case Fate.WAITS:
+                if not running.told:
+                    running.told = True
+                    await self._busy.say_it_waits(running.claim)
+            case _:
+                assert_never(fate)
+
+    def _end(self, running: _Running, cut: Cut, *, by: Actor) -> None:
+        logger.info("turn %d ended by %s: %s", running.claim.turn, by, cut)
+        running.cut = cut
+        if running.turn is not None:
+            running.turn.abandon()
+        if running.task is not None:
+            running.task.cancel()
 
     def is_busy(self, place: Place) -> bool:
         """Say whether a turn of the conversation runs in this process."""
@@ -102,31 +153,39 @@ class Workers:
                 self._slots.release()
                 await self._wait_for_work()
                 continue
+            running = self._begin(claim)
             with bind(conversation=claim.place.session_key, turn=claim.turn):
-                tasks.create_task(self._work(tasks, claim), name=f"turn:{claim.turn}:worker")
+                tasks.create_task(self._work(tasks, running), name=f"turn:{claim.turn}:worker")
 
     async def _claim(self) -> Claim | None:
         return await persist(lambda: self._store.claim_turn(worker=self._worker), clock=self._clock)
+
+    def _begin(self, claim: Claim) -> _Running:
+        # Before anything else is awaited: what arrives from now on arrives during this turn.
+        running = self._running[claim.place.session_key] = _Running(claim=claim)
+        if self._busy.joins_at_start(claim):
+            running.arrivals.set()
+        return running
 
     async def _wait_for_work(self) -> None:
         if not self._leaving.is_set():
             await self._wakeups.wait_turns()
 
-    async def _work(self, tasks: asyncio.TaskGroup, claim: Claim) -> None:
-        running: _Running | None = None
+    async def _work(self, tasks: asyncio.TaskGroup, running: _Running) -> None:
+        claim = running.claim
         try:
-            turn = self._turns.open(claim)
+            turn = running.turn = self._turns.open(claim, arrivals=running.arrivals)
             task = tasks.create_task(self._attempt(turn), name=f"turn:{claim.turn}")
-            running = self._running[claim.place.session_key] = _Running(turn=turn, task=task)
-            if self._leaving.is_set():
+            running.task = task
+            if self._leaving.is_set() or running.cut is not None:
                 task.cancel()
             await asyncio.wait({task})
-            ending = await self._ending_of(running)
+            ending = await self._ending_of(turn, task, running.cut)
             # From here on it cannot be stopped any more: what is stored is what was decided.
             self._forget(running)
             await self._finish(claim, ending)
         except asyncio.CancelledError:
-            if running is not None:
+            if running.task is not None:
                 running.task.cancel()
             await self._give_back(claim)
             raise
@@ -137,6 +196,7 @@ class Workers:
             await self._end_anyhow(claim, error)
         finally:
             self._forget(running)
+            running.ended.set()
             self._slots.release()
 
     async def _attempt(self, turn: Turn) -> _Outcome:
@@ -154,23 +214,22 @@ class Workers:
             logger.exception("turn failed")
             return _Outcome(ending=None, broke=type(error).__name__)
 
-    async def _ending_of(self, running: _Running) -> Ending | None:
+    async def _ending_of(
+        self, turn: Turn, task: asyncio.Task[_Outcome], cut: Cut | None
+    ) -> Ending | None:
         """Return what to store; None when the turn is parked or belongs to somebody else."""
-        turn = running.turn
-        if running.task.cancelled():
-            if running.stopped_by is not None:
-                return await turn.stopped()
+        if task.cancelled():
+            if cut is not None:
+                return await turn.stopped(cut)
             await self._give_back(turn.claim)
             return None
-        outcome = running.task.result()
+        outcome = task.result()
         if outcome.parked:
             await self._give_back(turn.claim)
         return await turn.broken(error=outcome.broke) if outcome.broke else outcome.ending
 
-    def _forget(self, running: _Running | None) -> None:
-        if running is None:
-            return
-        key = running.turn.claim.place.session_key
+    def _forget(self, running: _Running) -> None:
+        key = running.claim.place.session_key
         # The conversation may have been claimed anew since.
         if self._running.get(key) is running:
             del self._running[key]
@@ -204,11 +263,15 @@ class Workers:
 
     async def _park(self) -> None:
         """Give running turns their grace, but none that waits on a person, then park the rest."""
+        tasks = {item.task for item in self._running.values() if item.task is not None}
         for running in self._running.values():
-            if running.turn.is_waiting:
+            if running.task is not None and running.turn is not None and running.turn.is_waiting:
                 running.task.cancel()
-        tasks = {running.task for running in self._running.values()}
         if tasks:
             await asyncio.wait(tasks, timeout=self._grace)
         for task in tasks:
             task.cancel()
+
+
+def _takes(claim: Claim, inbound: InboundId) -> bool:
+    return any(item.id == inbound for item in claim.inputs)

@@ -1,5 +1,6 @@
 """A model that answers from a script, in the process."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
@@ -53,6 +54,32 @@ class ScriptedModel:
         if isinstance(line, ModelReply):
             return line
         return await line(request)
+
+
+class SlowModel(ScriptedModel):
+    """Answers each request only when the test lets it, and knows how many are under way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Semaphore(0)
+        self.asked = asyncio.Semaphore(0)
+        self.under_way = 0
+        self.most = 0
+
+    async def complete(self, request: ModelRequest, *, on_text: object = None) -> ModelReply:
+        self.requests.append(request)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        self.asked.release()
+        try:
+            await self.gate.acquire()
+        finally:
+            self.under_way -= 1
+        return says(f"re {request.history[-1].text}")
+
+    def users(self, n: int) -> list[str]:
+        """What people said in request `n`."""
+        return [item.text for item in self.requests[n].history]
 
 
 def says(text: str, *, finish: Finish = Finish.STOP) -> ModelReply:

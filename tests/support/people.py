@@ -183,7 +183,7 @@ class People:
     async def say(
         self, name: str, argument: str = "", *, by: Actor = ANNA, place: Place = GROUP
     ) -> str:
-        """Give a command and return what was answered."""
+        """Give a command and return what was answered, "" for nothing."""
         number = next(self.numbers)
         await self._done(
             CommandGiven(
@@ -196,7 +196,8 @@ class People:
                 argument=argument,
             )
         )
-        return [item for item in await self.sent() if item.kind is DeliveryKind.TEXT][-1].body
+        texts = [item.body for item in await self.sent() if item.kind is DeliveryKind.TEXT]
+        return texts[-1] if texts else ""
 
     async def _done(self, event: InboundEvent) -> None:
         accepted = await self.accept(event)
@@ -318,7 +319,7 @@ async def people(
     renderers = {platform: CardRenderer() for platform in platforms}
     stopped: list[tuple[Place, Actor]] = []
 
-    def stop(place: Place, *, by: Actor) -> bool:
+    async def stop(place: Place, *, by: Actor) -> bool:
         stopped.append((place, by))
         return len(stopped) == 1
 

@@ -14,7 +14,7 @@ from gateway.config.load import check, load
 from gateway.config.schema import Config
 from gateway.domain.errors import ConfigError
 from gateway.domain.question import ApproverPolicy
-from gateway.runtime.config import PersonRole
+from gateway.runtime.config import BusyMode, PersonRole
 from mcp_host.config import McpConfig, PolicyAction, Protocol, ServerConfig, Trust
 from tests.support.requirement import requirement
 
@@ -72,6 +72,11 @@ ROWS: dict[str, tuple[str, Read, object]] = {
         "model: {provider: openai, name: m, fallbacks: ['anthropic:c']}",
         lambda c: _model(c).fallbacks[0].label,
         "anthropic:c",
+    ),
+    "gateway.busy_mode": (
+        "gateway: {busy_mode: steer}",
+        lambda c: c.gateway.busy_mode,
+        BusyMode.STEER,
     ),
     "gateway.max_rounds": ("gateway: {max_rounds: 3}", lambda c: c.gateway.max_rounds, 3),
     "gateway.turn_timeout": ("gateway: {turn_timeout: 30}", lambda c: c.gateway.turn_timeout, 30),
@@ -266,12 +271,11 @@ def test_keys_of_later_versions_are_known_and_said_to_have_no_effect(tmp_path: P
         "web",
         "mcp_serve",
         "access.rate",
-        "gateway.busy_mode",
         "approvals.route",
     }
     home = Home(tmp_path)
     home.config_file.write_text(
-        "gateway: {busy_mode: steer}\napprovals: {route: home}\naccess: {rate: {tokens_per_day: 1}}\n"
+        "approvals: {route: home}\naccess: {rate: {tokens_per_day: 1}}\n"
         "platforms: {discord: {accounts: {a: {gateway_url: x, channel_overrides: {b: {model: m}}}}}}\n"
         "web: {metrics: off}\nmcp_serve: {targets: known}\n"
     )

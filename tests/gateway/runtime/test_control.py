@@ -219,5 +219,5 @@ def _press(pressed: str) -> ButtonPressed:
     )
 
 
-def _nothing_runs(place: Place, *, by: Actor) -> bool:
+async def _nothing_runs(place: Place, *, by: Actor) -> bool:
     return False

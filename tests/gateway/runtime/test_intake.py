@@ -1,18 +1,26 @@
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from gateway.domain.errors import StoreBusy
 from gateway.domain.ids import Actor, InboundId
-from gateway.domain.message import InboundEvent, MessageDeleted, MessageEdited
+from gateway.domain.message import (
+    CommandGiven,
+    InboundEvent,
+    InboundMessage,
+    MessageDeleted,
+    MessageEdited,
+)
 from gateway.domain.operations.inbound import Accept, Accepted, Duplicate, Lane, MigrateChat
+from gateway.runtime.access import Access
+from gateway.runtime.config import AccessConfig, PersonRole
 from gateway.runtime.intake import Intake, lane_of
 from gateway.runtime.wakeups import Wakeups
 from store import open_store
 from tests.fakes.house import ADMIN, STRANGER, access, rows
-from tests.fakes.loopback import ANNA, chat, command, message, press
+from tests.fakes.loopback import ANNA, PLATFORM, chat, command, message, press
 from tests.support.clock import NOON, ManualClock
 from tests.support.requirement import requirement
 
@@ -32,11 +40,22 @@ class Rings(Wakeups):
         self.rung.append("controls")
 
 
+@dataclass(slots=True)
+class Heard:
+    """Implements `Arrivals`: writes down what arrived."""
+
+    events: list[InboundEvent] = field(default_factory=list[InboundEvent])
+
+    async def arrived(self, event: InboundEvent, *, inbound: InboundId) -> None:
+        self.events.append(event)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
     intake: Intake
     rung: list[str]
     path: Path
+    heard: "Heard"
 
     def count(self, table: str) -> int:
         # The names come from the tests below.
@@ -48,7 +67,9 @@ async def door(tmp_path: Path) -> AsyncGenerator[Door]:
     path = tmp_path / "state.db"
     rings = Rings([])
     async with open_store(path, clock=ManualClock()) as opened:
-        yield Door(intake=Intake(opened.store, access(), rings), rung=rings.rung, path=path)
+        heard = Heard()
+        intake = Intake(opened.store, access(), rings, heard)
+        yield Door(intake=intake, rung=rings.rung, path=path, heard=heard)
 
 
 async def test_a_message_is_stored_before_emit_returns_and_wakes_the_workers(door: Door) -> None:
@@ -56,6 +77,40 @@ async def test_a_message_is_stored_before_emit_returns_and_wakes_the_workers(doo
 
     assert door.rung == ["turns"]
     assert (door.count("inbound"), door.count("message")) == (1, 1)
+
+
+async def test_whoever_works_hears_of_every_input_of_the_turn_lane_once(door: Door) -> None:
+    said, given = message("hi", n=1), command("call", "x {}", n=2)
+    for event in (said, said, given, command("status", n=3)):
+        await door.intake.emit(event)
+
+    assert door.heard.events == [said, given]
+
+
+async def test_queue_with_a_text_is_that_message_standing_alone(door: Door) -> None:
+    await door.intake.emit(command("queue", " do this too ", n=1))
+
+    (event,) = door.heard.events
+    assert isinstance(event, InboundMessage)
+    assert (event.text, event.alone, event.dedupe) == ("do this too", True, "loop::1")
+    assert rows(door.path, "SELECT body FROM message") == [("do this too",)]
+
+
+async def test_queue_without_a_text_or_of_somebody_who_may_not_stays_a_command(
+    tmp_path: Path,
+) -> None:
+    guest = Actor(platform=PLATFORM, id="g")
+    rules = Access(
+        AccessConfig(roles={PersonRole.GUEST: frozenset({str(guest)})}),
+        allowed={PLATFORM: frozenset({ANNA.id})},
+    )
+    heard = Heard()
+    async with open_store(tmp_path / "state.db", clock=ManualClock()) as opened:
+        intake = Intake(opened.store, rules, Wakeups(), heard)
+        await intake.emit(command("queue", n=1))
+        await intake.emit(command("queue", "sneak", n=2, sender=guest))
+
+    assert [type(event) for event in heard.events] == [CommandGiven, CommandGiven]
 
 
 @requirement("case.db13")
@@ -103,6 +158,7 @@ async def test_new_opens_a_session_where_it_arrives(door: Door) -> None:
     [
         (message("hi", n=1), Lane.TURN),
         (command("call", "x {}", n=1), Lane.TURN),
+        (command("queue", n=1), Lane.TURN),
         (command("stop", n=1), Lane.CONTROL),
         (command("reload_mcp", n=1), Lane.CONTROL),
         (command("nonsense", n=1), Lane.CONTROL),
@@ -145,7 +201,7 @@ class BusyStore:
 
 
 async def test_a_busy_store_is_told_to_the_adapter_so_that_nothing_is_acknowledged() -> None:
-    intake = Intake(BusyStore(), access(), Wakeups())
+    intake = Intake(BusyStore(), access(), Wakeups(), Heard())
 
     with pytest.raises(StoreBusy):
         await intake.emit(message("hi", n=1))

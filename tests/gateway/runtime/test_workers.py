@@ -7,13 +7,13 @@ import pytest
 from gateway.domain.canonical import CanonicalJson
 from gateway.domain.delivery import Part
 from gateway.domain.errors import StoreBusy
-from gateway.domain.model import ModelReply, ModelRequest
 from gateway.ports import Approver, Store
+from gateway.runtime.busy import QUEUED
 from gateway.runtime.turn import BROKE, STOPPED
 from tests.fakes.clock import HastyClock
 from tests.fakes.house import House, running
 from tests.fakes.loopback import ANNA, BEN, LoopbackRenderer, chat
-from tests.fakes.model import ScriptedModel, calls_tool, says
+from tests.fakes.model import ScriptedModel, SlowModel, calls_tool, says
 from tests.fakes.tools import FakeTools, tool
 from tests.support.eventually import eventually_async
 from tests.support.requirement import requirement
@@ -22,32 +22,6 @@ pytestmark = pytest.mark.anyio
 
 ADD = "mcp__demo__add"
 ENDS = "SELECT state FROM turn ORDER BY id"
-
-
-class SlowModel(ScriptedModel):
-    """Answers each request only when the test lets it, and knows how many are under way."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = asyncio.Semaphore(0)
-        self.asked = asyncio.Semaphore(0)
-        self.under_way = 0
-        self.most = 0
-
-    async def complete(self, request: ModelRequest, *, on_text: object = None) -> ModelReply:
-        self.requests.append(request)
-        self.under_way += 1
-        self.most = max(self.most, self.under_way)
-        self.asked.release()
-        try:
-            await self.gate.acquire()
-        finally:
-            self.under_way -= 1
-        return says(f"re {request.history[-1].text}")
-
-    def users(self, n: int) -> list[str]:
-        """What people said in request `n`."""
-        return [item.text for item in self.requests[n].history]
 
 
 @requirement("turn.order")
@@ -66,7 +40,7 @@ async def test_a_conversation_has_one_turn_at_a_time_while_others_go_on(tmp_path
 
         for _ in range(4):
             model.gate.release()
-        assert await house.replies(2, place=chat(1)) == ["re first 1", "re second"]
+        assert await house.replies(3, place=chat(1)) == [QUEUED, "re first 1", "re second"]
 
 
 @requirement("busy.none_lost", "case.db11", "fault.f28")
@@ -96,7 +70,8 @@ async def test_messages_during_a_turn_and_one_as_it_ends_are_answered_once_in_or
         )
 
     assert [text for (text,) in answered] == ["m1", "m2", "m3", "m4", "m5"]
-    assert len(ends) == len(model.requests) == len(house.adapter.texts()) in {2, 3}
+    replies = [text for text in house.adapter.texts() if text != QUEUED]
+    assert len(ends) == len(model.requests) == len(replies) in {2, 3}
     assert model.most == 1
     assert model.users(0) == ["m1"]
     assert model.users(1)[:5] == ["m1", "re m1", "m2", "m3", "m4"]
@@ -112,7 +87,7 @@ async def test_two_people_in_one_conversation_get_a_turn_each(tmp_path: Path) ->
         await house.say("c", sender=ANNA)
         for _ in range(3):
             model.gate.release()
-        assert await house.replies(3) == ["re a", "re b", "re c"]
+        assert await house.replies(4) == [QUEUED, "re a", "re b", "re c"]
         assert house.rows("SELECT requester FROM turn ORDER BY id") == [
             ("loop:1",),
             ("loop:2",),
@@ -134,12 +109,13 @@ async def test_stop_ends_the_turn_and_its_question_and_the_next_message_is_answe
         await house.say("add")
         await house.adapter.until(lambda: bool(house.adapter.cards()))
         await house.give("stop")
-        await house.adapter.until(lambda: STOPPED in house.adapter.texts())
+        assert await house.replies(1) == [STOPPED]
         assert house.rows("SELECT state, decision FROM question") == [("cancelled", "withdraw")]
         assert house.rows(ENDS) == [("cancelled",)]
         assert house.rows("SELECT state FROM step WHERE kind = 'tool'") == [("error",)]
         await house.say("and now?")
-        await house.adapter.until(lambda: "again" in house.adapter.texts())
+        # One text of the end: the command adds none.
+        assert await house.replies(2) == [STOPPED, "again"]
         closed = [item.body for item in house.adapter.sent if item.kind == "edit"]
 
     assert tools.ran == []
@@ -160,18 +136,17 @@ async def test_a_call_that_was_under_way_when_stopped_is_unknown(tmp_path: Path)
     async with running(tmp_path, ScriptedModel([calls_tool(ADD)]), tools=tools) as house:
         await house.say("add")
         await started.wait()
-        assert house.runtime.workers.stop(chat(), by=ANNA)
-        assert not house.runtime.workers.stop(chat(), by=ANNA)
-        await house.replies(1)
+        assert await house.runtime.workers.stop(chat(), by=ANNA)
+        assert not await house.runtime.workers.stop(chat(), by=ANNA)
         assert house.rows("SELECT state FROM step WHERE kind = 'tool'") == [("unknown",)]
 
 
 async def test_there_is_nothing_to_stop_where_no_turn_runs(tmp_path: Path) -> None:
     async with running(tmp_path, ScriptedModel()) as house:
-        assert not house.runtime.workers.stop(chat(), by=ANNA)
+        assert not await house.runtime.workers.stop(chat(), by=ANNA)
         await house.say("hi")
         await house.replies(1)
-        assert not house.runtime.workers.stop(chat(), by=ANNA)
+        assert not await house.runtime.workers.stop(chat(), by=ANNA)
 
 
 async def test_at_shutdown_a_running_turn_is_finished_and_its_reply_sent(tmp_path: Path) -> None:
