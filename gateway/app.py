@@ -56,6 +56,7 @@ async def run_terminal(
     Raises:
         HomeLocked: Another process owns the home.
         OutputLost: The answers could not be written any more.
+        Interrupted: SIGINT ended it.
         GatewayError: The store or the model cannot be opened.
     """
     from adapters.terminal.adapter import TerminalAdapter
@@ -76,11 +77,13 @@ async def run_terminal(
         before = await store.readers.inbox.last_turn(PLACE)
         adapter = TerminalAdapter(chat.screen, TerminalProgress(store.readers, commits), clock)
         runtime = _terminal_runtime(chat, loaded.config, store, provider, host, adapter)
-        stack.enter_context(_ending_on_signal(runtime))
+        received = stack.enter_context(_ending_on_signal(runtime))
         await runtime.run()
         last = await store.readers.inbox.last_turn(PLACE)
     if adapter.lost is not None:
         raise OutputLost(adapter.lost) from adapter.lost
+    if signal.SIGINT in received:
+        raise Interrupted
     return last == before or last is None or last[1] is not TurnEnd.FAILED
 
 
@@ -94,6 +97,15 @@ class OutputLost(GatewayError):
     def public_message(self) -> str:
         """Return the reason, and where the rest is."""
         return f"{self}; what was not shown comes at the next start"
+
+
+class Interrupted(GatewayError):
+    """A person ended the process from the keyboard; it drained as for any other end."""
+
+    @property
+    def public_message(self) -> str:
+        """Return what happened."""
+        return "Interrupted."
 
 
 def program_version() -> str:
@@ -229,20 +241,25 @@ def _server_loader(
 
 
 @contextmanager
-def _ending_on_signal(runtime: "Runtime") -> Generator[None]:
-    """Drain at the first SIGTERM or SIGINT; the second ends at once, as the signal does."""
+def _ending_on_signal(runtime: "Runtime") -> Generator[list[signal.Signals]]:
+    """Drain at the first SIGTERM or SIGINT; the second ends at once, as the signal does.
+
+    Yields the list that gets the first.
+    """
     loop = asyncio.get_running_loop()
     signals = (signal.SIGTERM, signal.SIGINT)
+    received: list[signal.Signals] = []
 
-    def end() -> None:
+    def end(which: signal.Signals) -> None:
+        received.append(which)
         for number in signals:
             loop.remove_signal_handler(number)
         runtime.stop()
 
     for number in signals:
-        loop.add_signal_handler(number, end)
+        loop.add_signal_handler(number, end, number)
     try:
-        yield
+        yield received
     finally:
         for number in signals:
             loop.remove_signal_handler(number)

@@ -34,7 +34,7 @@ def chat(
     import asyncio
     from pathlib import Path
 
-    from gateway.app import OutputLost, TerminalChat, run_terminal
+    from gateway.app import Interrupted, OutputLost, TerminalChat, run_terminal
     from gateway.config.load import load
     from gateway.telemetry.logging import set_up
     from gateway.telemetry.redact import Redactor
@@ -53,6 +53,8 @@ def chat(
         except OutputLost:
             drop_output()
             raise
+        except Interrupted:
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
     if question is not None and not fine:
         raise typer.Exit(ExitCode.FAILED)
 
