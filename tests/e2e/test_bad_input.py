@@ -1,4 +1,4 @@
-"""What goes wrong outside: a dead server, a broken configuration, a model that errs. One clear sentence each."""
+"""What goes wrong outside: dead servers, a broken configuration, a model that errs. A clear sentence each."""
 
 from tests.e2e.house import House
 from tests.support.chat import hermes

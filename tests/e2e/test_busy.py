@@ -1,0 +1,33 @@
+"""A person who types on while the bot works or asks: nothing is lost, and one turn runs at a time."""
+
+from tests.e2e.house import CARD, House, texts
+from tests.support.requirement import requirement
+
+
+@requirement("busy.none_lost", "fault.f28", "approval.gate.never_runs_undecided")
+def test_lines_typed_during_a_turn_are_answered_in_order_and_a_card_takes_no_other_words(
+    house: House,
+) -> None:
+    house.serve()
+    house.configure()
+    free = house.file("free")
+    held = f'call hold {{"text": "{free}"}}'
+    with house.chat(terminal=True) as chat:
+        chat.say("\r".join([held, "second", "third", "fourth", "/whoami"]))
+        chat.expect("You are you")
+        assert "Got" not in chat.seen
+        free.touch()
+        chat.expect("Got: released")
+        chat.expect("You said: fourth")
+
+        chat.say('call write {"text": "x"}')
+        chat.expect(CARD)
+        chat.say("is it done?")
+        chat.expect("Answer with a number from 1 to 4, or a label")
+        chat.press("4")
+        chat.expect("Got: .*was not run: denied by you")
+    requests = [texts(body, "user") for body in house.model.requests(held)]
+    said = [held, "second", "third", "fourth"]
+    assert requests[:2] == [[held], [held]]
+    assert requests[2] == said
+    assert not house.runs

@@ -1,0 +1,84 @@
+"""What a line typed during a turn does in each mode, on a real terminal."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.runtime.busy import QUEUED
+from gateway.runtime.turn import INTERRUPTED, STOPPED
+from tests.e2e.house import House, texts
+from tests.support.chat import Chat
+from tests.support.eventually import eventually
+from tests.support.requirement import requirement
+
+
+@pytest.fixture
+def free(house: House) -> Path:
+    """Lets the tool `hold` return, once it exists."""
+    house.serve()
+    return house.file("free")
+
+
+def hold(house: House, chat: Chat, free: Path) -> str:
+    """Ask for the tool that holds, and return the request once the model has it."""
+    text = f'call hold {{"text": "{free}"}}'
+    chat.say(text)
+    eventually(lambda: bool(house.model.requests(text)), what="the model is asked")
+    return text
+
+
+@requirement("busy.queue_acknowledged")
+def test_a_line_that_waits_is_acknowledged_and_answered_after_the_turn(
+    house: House, free: Path
+) -> None:
+    house.configure()
+    with house.chat(terminal=True) as chat:
+        hold(house, chat, free)
+        chat.say("second")
+        chat.expect(QUEUED)
+        free.touch()
+        chat.expect("Got: released")
+        chat.expect("You said: second")
+        assert chat.seen.count(QUEUED) == 1
+        assert chat.end() == 0
+
+
+@requirement("busy.interrupt")
+def test_a_line_interrupts_where_that_is_configured(house: House, free: Path) -> None:
+    house.configure(gateway={"busy_mode": "interrupt"})
+    with house.chat(terminal=True) as chat:
+        hold(house, chat, free)
+        chat.say("second")
+        chat.expect(INTERRUPTED)
+        chat.expect("You said: second")
+        assert chat.end() == 0
+        assert "Got" not in chat.seen
+
+
+@requirement("busy.steer")
+def test_a_line_steers_where_that_is_configured(house: House, free: Path) -> None:
+    house.configure(gateway={"busy_mode": "steer"})
+    with house.chat(terminal=True) as chat:
+        held = hold(house, chat, free)
+        chat.say("second")
+        chat.say("/whoami")
+        chat.expect("You are you")
+        free.touch()
+        chat.expect("You said: second")
+        assert chat.end() == 0
+    assert [texts(body, "user") for body in house.model.requests(held)] == [
+        [held],
+        [held, "second"],
+    ]
+
+
+def test_a_turn_that_is_stopped_says_so_once(house: House, free: Path) -> None:
+    house.configure()
+    with house.chat(terminal=True) as chat:
+        hold(house, chat, free)
+        chat.say("/stop")
+        chat.expect(STOPPED)
+        chat.say("/stop")
+        chat.expect("Nothing is running here")
+        assert chat.end() == 0
+        assert chat.seen.count("Stopped") == 1
