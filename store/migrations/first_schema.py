@@ -1,6 +1,6 @@
 """Schema version 1 in SQLite's words, as it was created then; never changed afterwards.
 
-What the program knows today is `store.tables`.
+What the program knows today is `store.tables`; why choices are no IN lists, `store.table_parts`.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ CREATE TABLE chat (
   platform TEXT NOT NULL,
   account TEXT NOT NULL DEFAULT '',
   chat_key TEXT NOT NULL,
-  kind TEXT NOT NULL CHECK (kind IN ('dm','group','channel')),
+  kind TEXT NOT NULL CHECK (kind = 'dm' OR kind = 'group' OR kind = 'channel'),
   title TEXT NOT NULL DEFAULT '',
   parked_until INTEGER,
   budget_tat INTEGER NOT NULL DEFAULT 0,
@@ -30,7 +30,9 @@ CREATE TABLE conversation (
   chat_id INTEGER NOT NULL REFERENCES chat(id),
   platform TEXT NOT NULL,
   account TEXT NOT NULL DEFAULT '',
-  chat_type TEXT NOT NULL CHECK (chat_type IN ('dm','group','channel','thread','topic')),
+  chat_type TEXT NOT NULL
+    CHECK (chat_type = 'dm' OR chat_type = 'group' OR chat_type = 'channel' OR
+      chat_type = 'thread' OR chat_type = 'topic'),
   chat_key TEXT NOT NULL,
   thread_key TEXT NOT NULL DEFAULT '',
   participant TEXT NOT NULL DEFAULT '',
@@ -86,7 +88,7 @@ CREATE TABLE directory (
   name TEXT NOT NULL,
   name_folded TEXT NOT NULL,
   parent_name TEXT NOT NULL DEFAULT '',
-  source TEXT NOT NULL CHECK (source IN ('seen','listed','config')),
+  source TEXT NOT NULL CHECK (source = 'seen' OR source = 'listed' OR source = 'config'),
   seen_at INTEGER NOT NULL,
   gone_at INTEGER,
   UNIQUE (platform, account, chat_key, thread_key)
@@ -112,7 +114,8 @@ CREATE TABLE pairing (
   code_hash TEXT,
   code_salt TEXT,
   attempts INTEGER NOT NULL DEFAULT 0,
-  state TEXT NOT NULL CHECK (state IN ('pending','approved','revoked','expired')),
+  state TEXT NOT NULL
+    CHECK (state = 'pending' OR state = 'approved' OR state = 'revoked' OR state = 'expired'),
   created_at INTEGER NOT NULL,
   expires_at INTEGER,
   decided_by TEXT,
@@ -126,13 +129,15 @@ CREATE TABLE inbound (
   dedupe TEXT NOT NULL UNIQUE,
   conversation_id INTEGER NOT NULL REFERENCES conversation(id),
   kind TEXT NOT NULL
-    CHECK (kind IN ('message','edit','delete','command','press','form','reaction')),
-  lane TEXT NOT NULL CHECK (lane IN ('turn','control')),
+    CHECK (kind = 'message' OR kind = 'edit' OR kind = 'delete' OR kind = 'command' OR
+      kind = 'press' OR kind = 'form' OR kind = 'reaction'),
+  lane TEXT NOT NULL CHECK (lane = 'turn' OR lane = 'control'),
   actor TEXT NOT NULL,
   payload TEXT NOT NULL,
   message_id INTEGER,
   turn_id INTEGER,
-  state TEXT NOT NULL DEFAULT 'new' CHECK (state IN ('new','taken','done','dropped')),
+  state TEXT NOT NULL DEFAULT 'new'
+    CHECK (state = 'new' OR state = 'taken' OR state = 'done' OR state = 'dropped'),
   attempts INTEGER NOT NULL DEFAULT 0,
   sent_at INTEGER NOT NULL,
   received_at INTEGER NOT NULL
@@ -146,7 +151,8 @@ CREATE TABLE message (
   conversation_id INTEGER NOT NULL REFERENCES conversation(id),
   session_id INTEGER NOT NULL REFERENCES session(id),
   seq INTEGER NOT NULL,
-  role TEXT NOT NULL CHECK (role IN ('user','assistant','note','summary')),
+  role TEXT NOT NULL
+    CHECK (role = 'user' OR role = 'assistant' OR role = 'note' OR role = 'summary'),
   author TEXT NOT NULL,
   author_name TEXT NOT NULL DEFAULT '',
   body TEXT NOT NULL,
@@ -167,14 +173,18 @@ CREATE TABLE attachment (
   id INTEGER PRIMARY KEY,
   message_id INTEGER REFERENCES message(id),
   delivery_id INTEGER,
-  kind TEXT NOT NULL CHECK (kind IN ('image','audio','video','voice','file')),
+  kind TEXT NOT NULL
+    CHECK (kind = 'image' OR kind = 'audio' OR kind = 'video' OR kind = 'voice' OR
+      kind = 'file'),
   name TEXT NOT NULL DEFAULT '',
   media_type TEXT NOT NULL DEFAULT 'application/octet-stream',
   size INTEGER,
   sha256 TEXT,
   path_key TEXT,
   native_ref TEXT,
-  state TEXT NOT NULL CHECK (state IN ('pending','stored','refused','failed','pruned')),
+  state TEXT NOT NULL
+    CHECK (state = 'pending' OR state = 'stored' OR state = 'refused' OR state = 'failed' OR
+      state = 'pruned'),
   error TEXT,
   created_at INTEGER NOT NULL
 ) STRICT;
@@ -186,7 +196,9 @@ CREATE TABLE turn (
   conversation_id INTEGER NOT NULL REFERENCES conversation(id),
   session_id INTEGER NOT NULL REFERENCES session(id),
   requester TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('running','waiting','done','failed','cancelled')),
+  state TEXT NOT NULL
+    CHECK (state = 'running' OR state = 'waiting' OR state = 'done' OR state = 'failed' OR
+      state = 'cancelled'),
   fence INTEGER NOT NULL,
   attempts INTEGER NOT NULL DEFAULT 1,
   rounds INTEGER NOT NULL DEFAULT 0,
@@ -200,7 +212,7 @@ CREATE INDEX turn_history ON turn (conversation_id, id);
 CREATE TABLE step (
   turn_id INTEGER NOT NULL REFERENCES turn(id),
   n INTEGER NOT NULL,
-  kind TEXT NOT NULL CHECK (kind IN ('model','tool','input')),
+  kind TEXT NOT NULL CHECK (kind = 'model' OR kind = 'tool' OR kind = 'input'),
   call_id TEXT NOT NULL DEFAULT '',
   server TEXT NOT NULL DEFAULT '',
   tool TEXT NOT NULL DEFAULT '',
@@ -210,7 +222,9 @@ CREATE TABLE step (
   repeatable INTEGER NOT NULL DEFAULT 0,
   question_id TEXT,
   idem_key TEXT NOT NULL UNIQUE,
-  state TEXT NOT NULL CHECK (state IN ('planned','sent','ok','error','unknown')),
+  state TEXT NOT NULL
+    CHECK (state = 'planned' OR state = 'sent' OR state = 'ok' OR state = 'error' OR
+      state = 'unknown'),
   result TEXT,
   error TEXT,
   planned_at INTEGER NOT NULL,
@@ -224,7 +238,8 @@ CREATE TABLE question (
   id TEXT PRIMARY KEY,
   short TEXT NOT NULL,
   kind TEXT NOT NULL
-    CHECK (kind IN ('tool_call','elicitation','url','sampling','arguments','choice')),
+    CHECK (kind = 'tool_call' OR kind = 'elicitation' OR kind = 'url' OR kind = 'sampling' OR
+      kind = 'arguments' OR kind = 'choice'),
   conversation_id INTEGER NOT NULL REFERENCES conversation(id),
   shown_in INTEGER NOT NULL REFERENCES conversation(id),
   session_id INTEGER NOT NULL REFERENCES session(id),
@@ -243,13 +258,16 @@ CREATE TABLE question (
   form TEXT,
   body TEXT NOT NULL,
   state TEXT NOT NULL
-    CHECK (state IN ('pending','allowed','denied','accepted','declined','cancelled','expired')),
+    CHECK (state = 'pending' OR state = 'allowed' OR state = 'denied' OR state = 'accepted' OR
+      state = 'declined' OR state = 'cancelled' OR state = 'expired'),
   content TEXT,
   decision TEXT,
   decided_by TEXT,
   decided_via TEXT
-    CHECK (decided_via IN ('button','modal','command','reply','cli','dashboard','bridge',
-      'channel','timeout','system')),
+    CHECK (decided_via = 'button' OR decided_via = 'modal' OR decided_via = 'command' OR
+      decided_via = 'reply' OR decided_via = 'cli' OR decided_via = 'dashboard' OR
+      decided_via = 'bridge' OR decided_via = 'channel' OR decided_via = 'timeout' OR
+      decided_via = 'system'),
   reason TEXT,
   decided_at INTEGER,
   consumed_at INTEGER,
@@ -272,8 +290,9 @@ CREATE TABLE vote (
   surface TEXT NOT NULL,
   action TEXT NOT NULL,
   outcome TEXT NOT NULL
-    CHECK (outcome IN ('counted','not_allowed','late','expired','changed','not_offered',
-      'repeated')),
+    CHECK (outcome = 'counted' OR outcome = 'not_allowed' OR outcome = 'late' OR
+      outcome = 'expired' OR outcome = 'changed' OR outcome = 'not_offered' OR
+      outcome = 'repeated'),
   reason TEXT NOT NULL DEFAULT '',
   at INTEGER NOT NULL
 ) STRICT;
@@ -303,7 +322,7 @@ CREATE INDEX button_question ON button (question_id);
 
 CREATE TABLE standing_rule (
   id INTEGER PRIMARY KEY,
-  scope TEXT NOT NULL CHECK (scope IN ('session','always')),
+  scope TEXT NOT NULL CHECK (scope = 'session' OR scope = 'always'),
   session_id INTEGER REFERENCES session(id),
   server TEXT NOT NULL,
   server_sha TEXT NOT NULL,
@@ -324,9 +343,10 @@ CREATE TABLE delivery (
   conversation_id INTEGER NOT NULL REFERENCES conversation(id),
   chat_id INTEGER NOT NULL REFERENCES chat(id),
   ord INTEGER NOT NULL,
-  kind TEXT NOT NULL CHECK (kind IN ('text','card','file','edit')),
+  kind TEXT NOT NULL CHECK (kind = 'text' OR kind = 'card' OR kind = 'file' OR kind = 'edit'),
   origin TEXT NOT NULL
-    CHECK (origin IN ('turn','question','command','send','bridge','job','notice')),
+    CHECK (origin = 'turn' OR origin = 'question' OR origin = 'command' OR origin = 'send' OR
+      origin = 'bridge' OR origin = 'job' OR origin = 'notice'),
   turn_id INTEGER,
   message_id INTEGER,
   question_id TEXT,
@@ -338,7 +358,8 @@ CREATE TABLE delivery (
   payload TEXT NOT NULL DEFAULT '{}',
   marks TEXT NOT NULL DEFAULT '',
   state TEXT NOT NULL DEFAULT 'ready'
-    CHECK (state IN ('ready','sending','sent','uncertain','dead')),
+    CHECK (state = 'ready' OR state = 'sending' OR state = 'sent' OR state = 'uncertain' OR
+      state = 'dead'),
   native_id TEXT,
   attempts INTEGER NOT NULL DEFAULT 0,
   next_at INTEGER NOT NULL,
@@ -365,7 +386,8 @@ CREATE UNIQUE INDEX delivery_edit ON delivery (edits_id)
 CREATE TABLE event (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   kind TEXT NOT NULL
-    CHECK (kind IN ('start','message','approval_requested','approval_resolved')),
+    CHECK (kind = 'start' OR kind = 'message' OR kind = 'approval_requested' OR
+      kind = 'approval_resolved'),
   conversation_id INTEGER,
   message_id INTEGER,
   question_id TEXT,
@@ -379,7 +401,8 @@ CREATE TABLE mcp_server (
   config_sha TEXT NOT NULL,
   server_sha TEXT NOT NULL,
   state TEXT NOT NULL
-    CHECK (state IN ('disabled','lazy','connecting','ready','recycling','parked','closed')),
+    CHECK (state = 'disabled' OR state = 'lazy' OR state = 'connecting' OR state = 'ready' OR
+      state = 'recycling' OR state = 'parked' OR state = 'closed'),
   reason TEXT NOT NULL DEFAULT '',
   since INTEGER NOT NULL,
   attempts INTEGER NOT NULL DEFAULT 0,
@@ -441,7 +464,7 @@ CREATE TABLE usage (
   session_id INTEGER,
   turn_id INTEGER,
   actor TEXT NOT NULL,
-  purpose TEXT NOT NULL CHECK (purpose IN ('turn','summary','sampling')),
+  purpose TEXT NOT NULL CHECK (purpose = 'turn' OR purpose = 'summary' OR purpose = 'sampling'),
   server TEXT NOT NULL DEFAULT '',
   model TEXT NOT NULL,
   input_tokens INTEGER NOT NULL,
