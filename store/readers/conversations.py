@@ -28,6 +28,7 @@ from store.readers.decoding import decode_each, decode_one
 from store.sql.reads import conversations as sql
 
 NO_BOUND: Final = 2**63 - 1
+_NO_ATTACHMENTS: Final[Mapping[int, tuple[Attachment, ...]]] = {}
 
 
 class ConversationReader:
@@ -108,10 +109,12 @@ class ConversationReader:
 
     async def history(self, session: SessionId, *, limit: int) -> Sequence[StoredMessage]:
         """Return what the model may see: the newest `limit`, behind the latest summary."""
+        rows = await self._database.all(sql.HISTORY, session=session, limit=limit)
+        if not any(row["attached"] for row in rows):
+            return decode_each(_told(rows), _plain_message_from_row, what="message")
         async with self._database.snapshot() as read:
-            newest = await read.all(sql.HISTORY, session=session, limit=limit)
-            summary = await read.all(sql.SUMMARY, session=session)
-            return await _with_attachments(read, [*summary, *newest[::-1]])
+            rows = await read.all(sql.HISTORY, session=session, limit=limit)
+            return await _with_attachments(read, _told(rows))
 
 
 def _bound(before: str) -> tuple[int, int]:
@@ -119,6 +122,11 @@ def _bound(before: str) -> tuple[int, int]:
     if not dot or not all(part.isascii() and part.isdigit() for part in (at, identifier)):
         raise ValueError(f"not a page of conversations: {before!r}")
     return min(int(at), NO_BOUND), min(int(identifier), NO_BOUND)
+
+
+def _told(rows: Sequence[RowLike]) -> list[RowLike]:
+    """Return the rows in the order in which the model is told them: its summary, then by age."""
+    return sorted(rows, key=lambda row: (row["role"] != Role.SUMMARY, row["id"]))
 
 
 async def _with_attachments(read: Read, rows: Sequence[RowLike]) -> tuple[StoredMessage, ...]:
@@ -132,6 +140,10 @@ async def _with_attachments(read: Read, rows: Sequence[RowLike]) -> tuple[Stored
             message: int = row["message_id"]
             found[message] = (*found.get(message, ()), attachment)
     return decode_each(rows, lambda row: _message_from_row(row, found), what="message")
+
+
+def _plain_message_from_row(row: RowLike) -> StoredMessage:
+    return _message_from_row(row, _NO_ATTACHMENTS)
 
 
 def _message_from_row(

@@ -188,7 +188,9 @@ async def test_a_message_carries_its_author_and_files(readers: OpenReaders, rows
     )
 
     (read,) = await readers.ports.conversations.messages(SessionId(1), limit=1)
+    told = await readers.ports.conversations.history(SessionId(1), limit=1)
 
+    assert told == (read,)
     assert read.author == Actor(platform="telegram", id="7", name="Ada")
     assert read.attachments == (
         Attachment(

@@ -38,16 +38,22 @@ MESSAGES_BEFORE: Final = lines(
 MESSAGES_AFTER: Final = lines(
     _MESSAGE, _READABLE, "  AND id > :after AND id < :before ORDER BY id LIMIT :limit"
 )
+# One statement, since every turn asks it: the latest summary, and the newest of what is readable.
+_TOLD: Final = lines(
+    "  SELECT id, session_id, role, author, author_name, body, created_at,",
+    "    EXISTS (SELECT 1 FROM attachment a WHERE a.message_id = message.id) AS attached",
+    "  FROM message",
+)
 HISTORY: Final = lines(
-    _MESSAGE,
+    "SELECT * FROM (",
+    _TOLD,
+    "  WHERE session_id = :session AND role = 'summary' AND hidden_at IS NULL",
+    "    AND deleted_at IS NULL ORDER BY id DESC LIMIT 1)",
+    "UNION ALL SELECT * FROM (",
+    _TOLD,
     _READABLE,
     "  AND hidden_at IS NULL AND id >= (SELECT context_from FROM session WHERE id = :session)",
-    "ORDER BY id DESC LIMIT :limit",
-)
-SUMMARY: Final = lines(
-    _MESSAGE,
-    "WHERE session_id = :session AND role = 'summary' AND hidden_at IS NULL",
-    "  AND deleted_at IS NULL ORDER BY id DESC LIMIT 1",
+    "  ORDER BY id DESC LIMIT :limit)",
 )
 ATTACHMENTS: Final = lines(
     "SELECT id, message_id, kind, name, media_type, size, native_ref FROM attachment",
