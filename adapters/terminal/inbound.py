@@ -5,6 +5,7 @@ from datetime import datetime
 
 from adapters.terminal.buttons import NotUnderstood, OpenCard, Press, Typed, answer_of
 from adapters.terminal.ids import PERSON, PLACE
+from gateway.domain.ids import Actor, Place
 from gateway.domain.message import (
     ButtonPressed,
     CommandGiven,
@@ -21,10 +22,12 @@ class Line:
     text: str
     native_id: str
     at: datetime
+    place: Place = PLACE
+    sender: Actor = PERSON
 
     @property
     def dedupe(self) -> str:
-        return f"{PLACE.platform}:{PLACE.account}:{self.native_id}"
+        return f"{self.place.platform}:{self.place.account}:{self.native_id}"
 
 
 def event_of(line: Line, card: OpenCard | None) -> InboundEvent | NotUnderstood | None:
@@ -41,10 +44,10 @@ def event_of(line: Line, card: OpenCard | None) -> InboundEvent | NotUnderstood 
     if card is not None:
         return _answer(line, card)
     return InboundMessage(
-        place=PLACE,
+        place=line.place,
         native_id=line.native_id,
         dedupe=line.dedupe,
-        sender=PERSON,
+        sender=line.sender,
         sent_at=line.at,
         text=line.text,
         mentions_us=True,
@@ -55,10 +58,10 @@ def command(line: Line) -> CommandGiven:
     """Return the slash command that a line holds."""
     name, _, argument = line.text.strip()[1:].partition(" ")
     return CommandGiven(
-        place=PLACE,
+        place=line.place,
         native_id=line.native_id,
         dedupe=line.dedupe,
-        sender=PERSON,
+        sender=line.sender,
         sent_at=line.at,
         name=name.lower().replace("_", "-"),
         argument=argument.strip(),
@@ -70,19 +73,19 @@ def _answer(line: Line, card: OpenCard) -> InboundEvent | NotUnderstood:
     match answer:
         case Press():
             return ButtonPressed(
-                place=PLACE,
+                place=line.place,
                 native_id=line.native_id,
                 dedupe=line.dedupe,
-                sender=PERSON,
+                sender=line.sender,
                 sent_at=line.at,
                 token=answer.token,
             )
         case Typed():
             return FormSubmitted(
-                place=PLACE,
+                place=line.place,
                 native_id=line.native_id,
                 dedupe=line.dedupe,
-                sender=PERSON,
+                sender=line.sender,
                 sent_at=line.at,
                 token=answer.token,
                 values={answer.field: answer.values},

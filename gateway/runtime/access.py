@@ -20,7 +20,8 @@ _RANK: Final = {
 class Access:
     """Judges people; `allowed` are the user ids of each platform that may talk.
 
-    `extra_admins` are admins besides the configured ones (whoever sits at the terminal).
+    `extra_admins` are admins besides the configured ones (whoever sits at the terminal, or has
+    the control socket).
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Access:
         allowed: Mapping[str, frozenset[str]],
     ) -> None:
         self._config = config
+        self._extra_admins = extra_admins
         self._admins = config.admins | extra_admins
         self._allowed = allowed
 
@@ -50,7 +52,12 @@ class Access:
         return PersonRole.STRANGER
 
     def may_talk(self, actor: Actor, place: Place) -> bool:
-        """Say whether a message of `actor` in `place` may start a turn."""
+        """Say whether a message of `actor` in `place` may start a turn.
+
+        Who is an admin besides the configured ones came by a way of their own, to any place.
+        """
+        if str(actor) in self._extra_admins:
+            return True
         return actor.platform == place.platform and self.role(actor) is not PersonRole.STRANGER
 
     def may_decide(self, question: Question, actor: Actor) -> bool:

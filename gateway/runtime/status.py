@@ -43,6 +43,13 @@ class Status:
             and all(item.health.state is HealthState.CONNECTED for item in self.platforms)
         )
 
+    @property
+    def store_state(self) -> str:
+        """How the store is, in one word."""
+        if self.store.broken:
+            return "broken"
+        return "ok" if self.store.busy_since is None else "busy"
+
 
 class StatusBoard:
     """Collects the status; `platforms` say how they are when they are asked."""
