@@ -20,8 +20,8 @@ _RANK: Final = {
 class Access:
     """Judges people; `allowed` are the user ids of each platform that may talk.
 
-    `extra_admins` are admins besides the configured ones (whoever sits at the terminal, or has
-    the control socket).
+    `extra_admins` are admins besides the configured ones (whoever sits at the terminal);
+    `operators` too, and they may talk anywhere (whoever has the control socket).
     """
 
     def __init__(
@@ -29,11 +29,12 @@ class Access:
         config: AccessConfig,
         *,
         extra_admins: frozenset[str] = frozenset(),
+        operators: frozenset[str] = frozenset(),
         allowed: Mapping[str, frozenset[str]],
     ) -> None:
         self._config = config
-        self._extra_admins = extra_admins
-        self._admins = config.admins | extra_admins
+        self._operators = operators
+        self._admins = config.admins | extra_admins | operators
         self._allowed = allowed
 
     def role(self, actor: Actor) -> PersonRole:
@@ -52,11 +53,8 @@ class Access:
         return PersonRole.STRANGER
 
     def may_talk(self, actor: Actor, place: Place) -> bool:
-        """Say whether a message of `actor` in `place` may start a turn.
-
-        Who is an admin besides the configured ones came by a way of their own, to any place.
-        """
-        if str(actor) in self._extra_admins:
+        """Say whether a message of `actor` in `place` may start a turn."""
+        if str(actor) in self._operators:
             return True
         return actor.platform == place.platform and self.role(actor) is not PersonRole.STRANGER
 
