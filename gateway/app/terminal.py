@@ -1,22 +1,18 @@
-"""Composition root: the only place that names concrete classes.
-
-Classes are imported inside the functions that use them, so that each command loads only what it
-needs. Nothing here decides anything.
-"""
+"""`hermes chat` in its own process: the terminal, and everything it takes, put together."""
 
 import asyncio
-import logging
 import signal
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from gateway.app.parts import ending_on_signal, open_host, open_provider, server_loader
 from gateway.domain.conversation import Activity
 from gateway.domain.delivery import Delivery
 from gateway.domain.errors import GatewayError
 from gateway.domain.operations.turns import TurnEnd
-from gateway.ports import Clock, ModelProvider, Readers
+from gateway.ports import ModelProvider, Readers
 
 if TYPE_CHECKING:
     from adapters.terminal.adapter import TerminalAdapter
@@ -26,11 +22,8 @@ if TYPE_CHECKING:
     from gateway.config.schema import Config
     from gateway.runtime.runtime import Runtime
     from gateway.telemetry.redact import Redactor
-    from mcp_host.config import ServerConfig
-    from mcp_host.host import LoadServers, McpHost
+    from mcp_host.host import McpHost
     from store.open import OpenStore
-
-logger = logging.getLogger(__name__)
 
 ONE_QUESTION_WAIT: Final = 30.0
 """Seconds that `hermes chat -q` gives cold servers before its turn (SPEC §7)."""
@@ -71,13 +64,13 @@ async def run_terminal(
         store = await stack.enter_async_context(
             open_store(home.state_db, clock=clock, on_commit=commits.ring)
         )
-        provider = await stack.enter_async_context(_open_provider(loaded.config, environ))
-        reload = _server_loader(home, loaded, environ, chat.redactor)
-        host = await stack.enter_async_context(_open_host(home, loaded.config, clock, reload))
+        provider = await stack.enter_async_context(open_provider(loaded.config, environ))
+        reload = server_loader(home, loaded, environ, chat.redactor)
+        host = await stack.enter_async_context(open_host(home, loaded.config, clock, reload))
         before = await store.readers.inbox.last_turn(PLACE)
         adapter = TerminalAdapter(chat.screen, TerminalProgress(store.readers, commits), clock)
         runtime = _terminal_runtime(chat, loaded.config, store, provider, host, adapter)
-        received = stack.enter_context(_ending_on_signal(runtime))
+        received = stack.enter_context(ending_on_signal(runtime))
         await runtime.run()
         last = await store.readers.inbox.last_turn(PLACE)
     if adapter.lost is not None:
@@ -106,13 +99,6 @@ class Interrupted(GatewayError):
     def public_message(self) -> str:
         """Return what happened."""
         return "Interrupted."
-
-
-def program_version() -> str:
-    """Return the installed version."""
-    from importlib.metadata import version
-
-    return version("hermes-gateway")
 
 
 def _terminal_runtime(
@@ -187,79 +173,3 @@ class TerminalProgress:
         from adapters.terminal.ids import PLACE
 
         return await self._readers.deliveries.cards(PLACE)
-
-
-@asynccontextmanager
-async def _open_provider(
-    config: "Config", environ: Mapping[str, str]
-) -> AsyncGenerator[ModelProvider]:
-    if config.model is None:
-        from gateway.providers.guided import Guided
-
-        yield Guided()
-        return
-    from gateway.providers.config import keys_from
-    from gateway.providers.models import open_model
-
-    async with open_model(config.model, keys=keys_from(environ)) as provider:
-        yield provider
-
-
-@asynccontextmanager
-async def _open_host(
-    home: "Home", config: "Config", clock: Clock, reload: "LoadServers"
-) -> AsyncGenerator["McpHost"]:
-    from mcp_host.host import open_host
-
-    async with open_host(
-        config.mcp_servers,
-        mcp=config.mcp,
-        clock=clock,
-        stderr_log=home.mcp_stderr_log,
-        version=program_version(),
-        reload=reload,
-    ) as host:
-        yield host
-
-
-def _server_loader(
-    home: "Home", loaded: "Loaded", environ: Mapping[str, str], redactor: "Redactor"
-) -> "LoadServers":
-    from gateway.config.load import Reloader
-
-    reloader = Reloader(home, environ=environ, loaded=loaded)
-
-    def load() -> "Mapping[str, ServerConfig]":
-        # A broken file keeps the last good entries.
-        current = reloader.reload()
-        redactor.add(current.secrets)
-        for finding in current.findings.items:
-            logger.warning("configuration: %s: %s", finding.path, finding.message)
-        return current.config.mcp_servers
-
-    return load
-
-
-@contextmanager
-def _ending_on_signal(runtime: "Runtime") -> Generator[list[signal.Signals]]:
-    """Drain at the first SIGTERM or SIGINT; the second ends at once, as the signal does.
-
-    Yields the list that gets the first.
-    """
-    loop = asyncio.get_running_loop()
-    signals = (signal.SIGTERM, signal.SIGINT)
-    received: list[signal.Signals] = []
-
-    def end(which: signal.Signals) -> None:
-        received.append(which)
-        for number in signals:
-            loop.remove_signal_handler(number)
-        runtime.stop()
-
-    for number in signals:
-        loop.add_signal_handler(number, end, number)
-    try:
-        yield received
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)

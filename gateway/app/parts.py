@@ -1,0 +1,104 @@
+"""What every process of ours is put together from: the provider, the host, how it is told to end."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+from gateway.ports import Clock, ModelProvider
+
+if TYPE_CHECKING:
+    from gateway.config.home import Home
+    from gateway.config.load import Loaded
+    from gateway.config.schema import Config
+    from gateway.runtime.runtime import Runtime
+    from gateway.telemetry.redact import Redactor
+    from mcp_host.config import ServerConfig
+    from mcp_host.host import LoadServers, McpHost
+
+logger = logging.getLogger(__name__)
+
+
+def program_version() -> str:
+    """Return the installed version."""
+    from importlib.metadata import version
+
+    return version("hermes-gateway")
+
+
+@asynccontextmanager
+async def open_provider(
+    config: "Config", environ: Mapping[str, str]
+) -> AsyncGenerator[ModelProvider]:
+    if config.model is None:
+        from gateway.providers.guided import Guided
+
+        yield Guided()
+        return
+    from gateway.providers.config import keys_from
+    from gateway.providers.models import open_model
+
+    async with open_model(config.model, keys=keys_from(environ)) as provider:
+        yield provider
+
+
+@asynccontextmanager
+async def open_host(
+    home: "Home", config: "Config", clock: Clock, reload: "LoadServers"
+) -> AsyncGenerator["McpHost"]:
+    from mcp_host.host import open_host
+
+    async with open_host(
+        config.mcp_servers,
+        mcp=config.mcp,
+        clock=clock,
+        stderr_log=home.mcp_stderr_log,
+        version=program_version(),
+        reload=reload,
+    ) as host:
+        yield host
+
+
+def server_loader(
+    home: "Home", loaded: "Loaded", environ: Mapping[str, str], redactor: "Redactor"
+) -> "LoadServers":
+    from gateway.config.load import Reloader
+
+    reloader = Reloader(home, environ=environ, loaded=loaded)
+
+    def load() -> "Mapping[str, ServerConfig]":
+        # A broken file keeps the last good entries.
+        current = reloader.reload()
+        redactor.add(current.secrets)
+        for finding in current.findings.items:
+            logger.warning("configuration: %s: %s", finding.path, finding.message)
+        return current.config.mcp_servers
+
+    return load
+
+
+@contextmanager
+def ending_on_signal(runtime: "Runtime") -> Generator[list[signal.Signals]]:
+    """Drain at the first SIGTERM or SIGINT; the second ends at once, as the signal does.
+
+    Yields the list that gets the first.
+    """
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGTERM, signal.SIGINT)
+    received: list[signal.Signals] = []
+
+    def end(which: signal.Signals) -> None:
+        received.append(which)
+        for number in signals:
+            loop.remove_signal_handler(number)
+        runtime.stop()
+
+    for number in signals:
+        loop.add_signal_handler(number, end, number)
+    try:
+        yield received
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
