@@ -23,7 +23,7 @@ def hold(house: House, chat: Chat, free: Path) -> str:
     """Ask for the tool that holds, and return the request once the model has it."""
     text = f'call hold {{"text": "{free}"}}'
     chat.say(text)
-    eventually(lambda: bool(house.model.requests(text)), what="the model is asked")
+    eventually(lambda: bool(house.model.requests(text)), seconds=30, what="a request")
     return text
 
 

@@ -137,6 +137,21 @@ async def test_other_conversations_are_not_busy(tmp_path: Path) -> None:
         assert await house.replies(1, place=chat(1)) == ["re m1"]
 
 
+@pytest.mark.parametrize("config", [QUEUE, INTERRUPT], ids=["queue", "interrupt"])
+async def test_what_a_turn_began_with_does_not_count_as_an_arrival(
+    tmp_path: Path, config: RuntimeConfig
+) -> None:
+    model = SlowModel()
+
+    async with running(tmp_path, model, config=config) as house:
+        await house.say("m1")
+        await model.asked.acquire()
+        [(inbound,)] = house.rows("SELECT id FROM inbound")
+        await house.runtime.workers.arrived(message("m1", n=0), inbound=InboundId(inbound))
+        model.gate.release()
+        assert await house.replies(1) == ["re m1"]
+
+
 async def test_it_is_not_said_again_after_a_crash(tmp_path: Path) -> None:
     adapter = Loopback()
     slow = SlowModel()

@@ -120,3 +120,14 @@ def test_a_message_larger_than_the_window_is_shortened_not_dropped() -> None:
     (said,) = fitted([], [UserSaid(text="z" * 100_000)], [], budget=1_000)
 
     assert "left out" in said.text
+
+
+def test_a_huge_message_that_joined_a_turn_is_shortened_too() -> None:
+    joined = UserSaid(text="z" * 100_000)
+    answer = FunctionAnswer(id="1", name="tool_call", text="done")
+
+    history = fitted([], [UserSaid(text="go")], [answer, joined], budget=1_000)
+
+    assert message_tokens(history) <= 1_000
+    assert history[:2] == (UserSaid(text="go"), answer)
+    assert "left out" in history[2].text

@@ -251,6 +251,8 @@ async def test_a_store_that_is_busy_for_a_moment_loses_no_step_and_no_reply(tmp_
 
 async def _take_over(house: House) -> None:
     """Claim the conversation as a second process would after the lease ran out."""
-    await house.store.recover(worker="other")
-    claim = await house.store.claim_turn(worker="other")
+    # Asked for together, so that the worker under test cannot claim in between.
+    _, claim = await asyncio.gather(
+        house.store.recover(worker="other"), house.store.claim_turn(worker="other")
+    )
     assert claim is not None
