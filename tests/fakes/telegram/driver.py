@@ -51,7 +51,7 @@ class ChatDriver:
     @property
     def replies(self) -> list[Message]:
         """What the bot wrote and is still there."""
-        return [m for m in self.messages if m.by_bot and not m.service]
+        return [m for m in self.messages if m.by_bot and not m.notice]
 
     @property
     def texts(self) -> list[str]:
@@ -113,9 +113,19 @@ class ChatDriver:
         entities = text.with_found(caption, [])
         return self._post(by, text=caption, entities=entities, media=media, album=album)
 
-    async def say_as_channel(self, words: str) -> Message:
-        """Write as the chat itself: an anonymous admin, or a channel's post."""
-        message = self._put(text=words, sender_chat=self.id)
+    async def say_as_chat(
+        self, words: str, *, author: "ChatDriver | None" = None, stand_in: bool = True
+    ) -> Message:
+        """Write as this chat (an anonymous admin) or as a channel.
+
+        Telegram names an account of its own as the sender; not `stand_in` leaves it out.
+        """
+        message = self._put(
+            text=words,
+            entities=text.with_found(words, []),
+            sender_chat=self.id if author is None else author.id,
+            stand_in=stand_in and self.state.kind != "channel",
+        )
         self._tell(message)
         return message
 
@@ -201,7 +211,7 @@ class ChatDriver:
         """Open a topic; its id is the id of the message that says so."""
         who = self._who(by)
         created = {"name": name, "icon_color": 0x6FB9F0}
-        message = self._put(sender=who.id, service={"forum_topic_created": created})
+        message = self._put(sender=who.id, notice={"forum_topic_created": created})
         message.thread = message.id
         topic = Topic(id=message.id, name=name)
         self.state.topics[topic.id] = topic
@@ -244,10 +254,10 @@ class ChatDriver:
         )
         self.bot.chats[new_id] = new
         sender = self.people[0].id
-        self._tell(self._put(sender=sender, service={"migrate_to_chat_id": new_id}))
+        self._tell(self._put(sender=sender, notice={"migrate_to_chat_id": new_id}))
         self.state.migrated_to = new_id
         driver = ChatDriver(service=self.service, bot=self.bot, state=new, people=self.people)
-        driver._tell(driver._put(sender=sender, service={"migrate_from_chat_id": self.id}))
+        driver._tell(driver._put(sender=sender, notice={"migrate_from_chat_id": self.id}))
         return driver
 
     def _newest_with(self, label: str) -> Message:
@@ -295,7 +305,7 @@ class ChatDriver:
             return not chat.blocked
         if chat.bot_status in ("left", "kicked"):
             return False
-        if bot.reads_all or chat.bot_status == "administrator" or message.service:
+        if bot.reads_all or chat.bot_status == "administrator" or message.notice:
             return True
         answered = chat.messages.get(message.reply_to or 0)
         if answered is not None and answered.by_bot:

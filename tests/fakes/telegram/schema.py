@@ -1,6 +1,7 @@
 """Holds calls and answers to the Bot API's types as aiogram's models describe them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -40,6 +41,12 @@ class Schema:
 
     def of_update(self, update: Mapping[str, Any]) -> list[str]:
         return _wrong("update", lambda: self._update.validate_python(dict(update)))
+
+
+@cache
+def known_schema() -> Schema:
+    """Return the one schema of this process: making it takes seconds."""
+    return Schema()
 
 
 def _wrong(what: str, validate: Any) -> list[str]:

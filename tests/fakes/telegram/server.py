@@ -66,6 +66,7 @@ class Server:
         chat = _number(asked_params.values.get("chat_id"))
         call = Call(at=service.now(), method=method, values=dict(asked_params.values), chat=chat)
         service.calls.append(call)
+        service.changed()
         fault = service.faults.next(method, chat)
         if fault is not None and (before := await self._before(request, fault)) is not None:
             call.status, call.description = before.status, fault.description

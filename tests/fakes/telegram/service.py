@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tests.fakes.telegram.faults import Faults
 from tests.fakes.telegram.rates import Meter, Rates
-from tests.fakes.telegram.schema import Schema
+from tests.fakes.telegram.schema import Schema, known_schema
 from tests.fakes.telegram.state import Bot, Chat, Json, Update, World
 
 _NOT_BY_DEFAULT: Final = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
@@ -52,7 +52,7 @@ class Service:
     faults: Faults = field(default_factory=Faults)
     calls: list[Call] = field(default_factory=list[Call])
     violations: list[str] = field(default_factory=list[str])
-    schema: Schema = field(default_factory=Schema)
+    schema: Schema = field(default_factory=known_schema)
 
     def __post_init__(self) -> None:
         self.meter = Meter(rates=self.rates)

@@ -1,7 +1,7 @@
 """What the service knows: bots, people, chats and messages, as plain values. Knows no HTTP."""
 
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 Json = dict[str, Any]
 ChatKind = Literal["private", "group", "supergroup", "channel"]
@@ -25,6 +25,8 @@ class Person:
 class StoredFile:
     """A file that was uploaded by a person or by the bot; `size` may lie, to try the limits."""
 
+    __pydantic_config__: ClassVar[Json] = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
+
     id: str
     name: str
     media_type: str
@@ -44,10 +46,13 @@ class Message:
     by_bot: bool
     sender: int | None = None
     sender_chat: int | None = None
+    stand_in: bool = False
+    """Whether a message of a chat names one of Telegram's own accounts as its sender."""
     text: str = ""
     entities: list[Json] = field(default_factory=list[Json])
     media: Json = field(default_factory=dict[str, Any])
-    service: Json = field(default_factory=dict[str, Any])
+    notice: Json = field(default_factory=dict[str, Any])
+    """What happened to the chat, when nobody wrote it."""
     markup: Json | None = None
     reply_to: int | None = None
     quote: str | None = None

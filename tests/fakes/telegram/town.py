@@ -95,6 +95,7 @@ class Town:
         person = Person(id=user_id, first_name=name, username=username)
         return self.service.world.people.setdefault(user_id, person)
 
+    # A chat is what one bot sees of it: two bots in one group are two chats here.
     def private(
         self, user: Person, *, bot: BotDriver | None = None, started: bool = True
     ) -> ChatDriver:
@@ -200,6 +201,8 @@ class Town:
             forum=forum,
             username=username,
             bot_status=bot_status,
+            # The first message says that the chat was made.
+            last_message=1,
         )
         return self._chat(bot, chat, list(people))
 

@@ -4,6 +4,21 @@ from typing import Any, Final
 
 from tests.fakes.telegram.state import GENERAL_TOPIC, Bot, Chat, Json, Message, Person, World
 
+GROUP_BOT: Final[Json] = {
+    "id": 1087968824,
+    "is_bot": True,
+    "first_name": "Group",
+    "username": "GroupAnonymousBot",
+}
+"""Stands for every anonymous admin, so that old programs find a sender."""
+CHANNEL_BOT: Final[Json] = {
+    "id": 136817688,
+    "is_bot": True,
+    "first_name": "Channel",
+    "username": "Channel_Bot",
+}
+"""Stands for every channel that writes in a group."""
+
 
 def person(who: Person) -> Json:
     shown: Json = {"id": who.id, "is_bot": False, "first_name": who.first_name}
@@ -42,7 +57,7 @@ def message(world: World, bot: Bot, chat: Chat, shown: Message, *, nested: bool 
         **_sender(world, bot, chat, shown),
         **_content(shown),
         **_thread(chat, shown),
-        **shown.service,
+        **shown.notice,
     }
     if shown.edit_date is not None:
         body["edit_date"] = shown.edit_date
@@ -98,6 +113,8 @@ def _sender(world: World, bot: Bot, chat: Chat, shown: Message) -> Json:
     if shown.sender_chat is not None:
         author = bot.chats.get(shown.sender_chat, chat)
         body["sender_chat"] = chat_head(world, author)
+        if shown.stand_in:
+            body["from"] = GROUP_BOT if author is chat else CHANNEL_BOT
     return body
 
 

@@ -103,7 +103,7 @@ def _own(asked: Asked, chat: Chat) -> Message:
     if message is None:
         raise bad_request("message to edit not found")
     other_markup = message.markup is not None and not is_inline(message.markup)
-    if not message.by_bot or message.service or other_markup:
+    if not message.by_bot or message.notice or other_markup:
         raise bad_request("message can't be edited")
     return message
 
