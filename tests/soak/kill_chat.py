@@ -28,6 +28,8 @@ SECOND_KILL: Final = 0.3
 """How often the process that recovers is killed too."""
 DRAIN_SECONDS: Final = 60.0
 WARM_UP: Final = 5
+MEASURED: Final = 6
+"""Every so many requests one is left alone, to see how long they take now."""
 AGAIN_NOTE: Final = re.escape(REPEAT_NOTE)
 LATE: Final = 1.1
 """Kills fall anywhere up to this many times the length of an undisturbed request."""
@@ -97,6 +99,10 @@ class Soak:
 
     def round(self, number: int) -> str:
         text = f"add note-{number:04d}"
+        if number % MEASURED == 0:
+            # The machine may be busier or quieter by now.
+            self.span = (self.span + self.undisturbed(text)) / 2
+            return text
         self.ask(text, kill_after=self.dice.uniform(0, LATE * self.span))
         while self.dice.random() < SECOND_KILL:
             self.step(self.dice.uniform(0, START_SECONDS))
@@ -107,17 +113,20 @@ class Soak:
     def warm_up(self) -> list[str]:
         """Measure an undisturbed request, so that kills fall inside one."""
         texts = [f"add warm-{number}" for number in range(WARM_UP)]
-        spans: list[float] = []
-        for text in texts:
-            began = time.monotonic()
-            self.ask(text, kill_after=None)
-            self.chat.expect(CARD)
-            self.chat.say("1")
-            self.chat.expect("done warm")
-            spans.append(time.monotonic() - began)
-            self.drain(text)
-        self.span = statistics.median(spans)
+        self.span = statistics.median([self.undisturbed(text) for text in texts])
         return texts
+
+    def undisturbed(self, text: str) -> float:
+        """Let a request run from end to end; return its seconds, a person's thinking included."""
+        began = time.monotonic()
+        self.ask(text, kill_after=None)
+        self.chat.expect(CARD)
+        time.sleep(self.dice.uniform(0, self.span) if self.kills else 0)
+        self.chat.say("1")
+        self.chat.expect(text.replace("add", "done"))
+        took = time.monotonic() - began
+        self.drain(text)
+        return took
 
     def problems(self, texts: list[str]) -> list[str]:
         """Name everything that is not as promised."""
