@@ -131,3 +131,11 @@ class HealthReporting(Protocol):
     def health(self) -> Health:
         """How the connection is now; `CONNECTED` only while it is receiving."""
         ...
+
+
+class Typing(Protocol):
+    """Optional port: an adapter that can show that an answer is being worked on."""
+
+    async def show_typing(self, place: Place) -> None:
+        """Show it for some seconds; cosmetic: left out when the chat is busy, never raises."""
+        ...

@@ -1,0 +1,216 @@
+"""One Telegram bot as an `Adapter`: connects, receives, sends, and says how it is."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from telegram import BotCommand, Message, User
+from telegram import error as sdk
+
+from adapters.telegram import webhook
+from adapters.telegram.client import Client, open_client
+from adapters.telegram.config import Mode, TelegramAccount
+from adapters.telegram.connection import Connection
+from adapters.telegram.feeding import Feed, Seen
+from adapters.telegram.ids import PLATFORM
+from adapters.telegram.inbound import Migration, Us
+from adapters.telegram.polling import poll
+from adapters.telegram.recovery import Recovery
+from adapters.telegram.sender import Sender
+from adapters.telegram.sentcards import SentCards
+from adapters.telegram.settling import Settling
+from adapters.telegram.traffic import Traffic
+from gateway.domain.delivery import Delivery, DeliveryKind, Receipt
+from gateway.domain.health import Health
+from gateway.domain.ids import Place
+from gateway.domain.operations.inbound import MigrateChat
+from gateway.ports import Clock, EventSink
+from gateway.ports.reading import SentMessages
+
+logger = logging.getLogger(__name__)
+
+MAX_MENU: Final = 100
+MAX_SUMMARY: Final = 256
+
+
+class ChatMoves(Protocol):
+    """The part of the store that follows a group to its new id."""
+
+    async def migrate_chat(self, migrate: MigrateChat) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What an account is run with, besides its configuration.
+
+    `menu` are names and summaries of commands. `on_health` is told every change of the state.
+    """
+
+    menu: Sequence[tuple[str, str]] = ()
+    sessions_per_user: bool = True
+    on_health: Callable[[Health], None] | None = None
+
+
+class TelegramAdapter:
+    """Implements `Adapter`, `PressAnswering`, `HealthReporting` and `Typing`; see `open_telegram`."""
+
+    platform = PLATFORM
+
+    def __init__(
+        self,
+        account: TelegramAccount,
+        client: Client,
+        *,
+        sent: SentMessages,
+        chats: ChatMoves,
+        clock: Clock,
+        setting: Setting,
+    ) -> None:
+        self.account = account.name
+        self._config = account
+        self._client = client
+        self._chats = chats
+        self._clock = clock
+        self._setting = setting
+        self._connection = Connection(account.name, clock, on_change=setting.on_health)
+        self._seen = Seen()
+        self._caught_up = asyncio.Event()
+        self._cards = SentCards(sent, account.name)
+        self._settling = Settling(sent, self._seen, self._caught_up, clock)
+        self._sender = Sender(
+            client.bot,
+            traffic=Traffic(clock.monotonic),
+            cards=self._cards,
+            store=sent,
+            move_chat=self._move_chat,
+            clock=clock,
+            reply_to=account.reply_to,
+        )
+        self._me: User | None = None
+        self._menu: tuple[BotCommand, ...] | None = None
+
+    @property
+    def health(self) -> Health:
+        """How the connection is; connected only while updates arrive."""
+        return self._connection.health
+
+    async def run(self, sink: EventSink) -> None:
+        """Feed `sink` until cancelled; whatever goes wrong is shown, waited out and tried again."""
+        if self._config.refusal:
+            # It ends nothing else, and what is wrong stays to be seen.
+            self._connection.off(self._config.refusal)
+            await asyncio.Event().wait()
+        self._connection.connecting()
+        self._caught_up.clear()
+        self._me = me = await self._introduced()
+        feed = Feed(
+            sink=sink,
+            us=Us(
+                id=me.id,
+                username=me.username or "",
+                account=self.account,
+                sessions_per_user=self._setting.sessions_per_user,
+            ),
+            find_sent=self._cards.find,
+            move_chat=self._move_chat,
+            connection=self._connection,
+            clock=self._clock,
+            seen=self._seen,
+        )
+        if self._config.mode is Mode.WEBHOOK:
+            await webhook.receive(
+                self._client,
+                feed,
+                self._config.webhook,
+                connection=self._connection,
+                clock=self._clock,
+            )
+            return
+        await poll(
+            self._client,
+            feed,
+            connection=self._connection,
+            clock=self._clock,
+            caught_up=self._caught_up,
+        )
+
+    async def send(self, delivery: Delivery) -> Receipt:
+        """Deliver one text, card, file or edit and return Telegram's id for it."""
+        return await self._sender.send(delivery)
+
+    async def settle_unsure(self, delivery: Delivery) -> Receipt | None:
+        """Find out what became of a send; an edit may simply be made again."""
+        if delivery.kind is DeliveryKind.EDIT:
+            return None
+
+        async def edit(message: int, formatted: bool) -> Message | bool:
+            return await self._sender.probe(delivery, message, formatted=formatted)
+
+        return await self._settling.settle(
+            delivery,
+            edit,
+            reads_all=bool(self._me and self._me.can_read_all_group_messages),
+            exact=delivery.kind is DeliveryKind.FILE,
+        )
+
+    async def answer_press(self, place: Place, interaction: str, text: str) -> None:
+        """Show `text` to the presser alone, above the chat."""
+        del place
+        await self._sender.answer(interaction, text)
+
+    async def show_typing(self, place: Place) -> None:
+        """Show for some seconds that an answer is being worked on."""
+        await self._sender.type(place)
+
+    async def _introduced(self) -> User:
+        """Return who we are, once the service says so."""
+        recovery = Recovery(self._connection)
+        while True:
+            try:
+                me = await self._client.bot.get_me()
+                if self._config.mode is Mode.POLLING:
+                    await self._client.bot.delete_webhook()
+                await self._show_menu()
+            except sdk.TelegramError as error:
+                await self._clock.sleep(recovery.failed(error))
+            else:
+                return me
+
+    async def _show_menu(self) -> None:
+        """Set the menu when it is not the one that was set last; no bot is deaf for want of it."""
+        menu = tuple(
+            BotCommand(name.replace("-", "_").lower(), summary[:MAX_SUMMARY])
+            for name, summary in self._setting.menu[:MAX_MENU]
+        )
+        if not menu or menu == self._menu:
+            return
+        try:
+            await self._client.bot.set_my_commands(menu)
+        except sdk.BadRequest as error:
+            logger.warning("the menu of commands was refused: %s", error.message)
+        self._menu = menu
+
+    async def _move_chat(self, move: Migration) -> None:
+        moved = await self._chats.migrate_chat(
+            MigrateChat(platform=PLATFORM, account=self.account, old=move.old, new=move.new)
+        )
+        logger.info("a group moved to another id: %d conversations follow", moved)
+
+
+@asynccontextmanager
+async def open_telegram(
+    account: TelegramAccount,
+    *,
+    sent: SentMessages,
+    chats: ChatMoves,
+    clock: Clock,
+    setting: Setting | None = None,
+) -> AsyncGenerator[TelegramAdapter]:
+    """Open an account; its connections close with the block, after the last send."""
+    async with open_client(account) as client:
+        yield TelegramAdapter(
+            account, client, sent=sent, chats=chats, clock=clock, setting=setting or Setting()
+        )
