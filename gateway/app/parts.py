@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -80,10 +81,10 @@ def server_loader(
 
 
 @contextmanager
-def ending_on_signal(runtime: "Runtime") -> Generator[list[signal.Signals]]:
+def ending_on_signal(runtime: "Runtime", *, hard: bool = False) -> Generator[list[signal.Signals]]:
     """Drain at the first SIGTERM or SIGINT; the second ends at once, as the signal does.
 
-    Yields the list that gets the first.
+    Yields the list that gets the first. `hard`: a second SIGINT unwinds nothing either.
     """
     loop = asyncio.get_running_loop()
     signals = (signal.SIGTERM, signal.SIGINT)
@@ -91,8 +92,11 @@ def ending_on_signal(runtime: "Runtime") -> Generator[list[signal.Signals]]:
 
     def end(which: signal.Signals) -> None:
         received.append(which)
+        logger.info("%s: draining", which.name)
         for number in signals:
             loop.remove_signal_handler(number)
+            if hard:
+                signal.signal(number, signal.SIG_DFL)
         runtime.stop()
 
     for number in signals:
@@ -102,3 +106,9 @@ def ending_on_signal(runtime: "Runtime") -> Generator[list[signal.Signals]]:
     finally:
         for number in signals:
             loop.remove_signal_handler(number)
+
+
+def end_at_once() -> None:
+    """End this process now: what is under way is taken up at the next start."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,85 +1,23 @@
-"""The `hermes` command itself: global options, the table of commands, and how a call ends."""
+"""The entry of `hermes`. Loads nothing itself: what a call needs is imported once it is known."""
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
-
-import typer
-
-from gateway.cli.completion import name_shell
-from gateway.cli.errors import guarded
-from gateway.cli.invocation import Invocation, invocation_of
-from gateway.cli.lazy import LazyCommand, LazyGroup
-from gateway.cli.output import print_data
-
-
-class HermesGroup(LazyGroup):
-    """All commands of this version."""
-
-    lazy: ClassVar[Mapping[str, LazyCommand]] = {
-        "chat": LazyCommand(target="gateway.cli.chat:app", help="Chat in the terminal."),
-        "config": LazyCommand(
-            target="gateway.cli.config:app", help="Show, check and change the configuration."
-        ),
-        "demo-server": LazyCommand(
-            target="gateway.cli.demo:app", help="Serve the demo MCP tools over stdio."
-        ),
-    }
+from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one call and return its exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
-    invocation = Invocation()
-    name_shell(args, os.environ)
-    command = typer.main.get_command(_application())
-    return guarded(
-        lambda: command.main(args, prog_name="hermes", standalone_mode=False, obj=invocation),
-        invocation,
-    )
+    if args[:1] == ["gateway"]:
+        from gateway.cli.second import refusal
 
+        refused = refusal(args, os.environ)
+        if refused:
+            sys.stderr.write(f"hermes: {refused}\n")
+            return 1
+    from gateway.cli.application import run
 
-def _application() -> typer.Typer:
-    application = typer.Typer(
-        cls=HermesGroup,
-        invoke_without_command=True,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    application.callback()(_global_options)
-    return application
-
-
-def _global_options(
-    ctx: typer.Context,
-    *,
-    profile: Annotated[
-        str | None,
-        typer.Option("-p", "--profile", metavar="NAME", help="Use <home>/profiles/NAME as home."),
-    ] = None,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
-    """Hermes Gateway: a chat gateway whose tools run once, as shown, after you allowed them."""
-    _check_profile(profile)
-    invocation_of(ctx).profile = profile
-    if version:
-        from importlib.metadata import version as version_of
-
-        print_data(f"hermes {version_of('hermes-gateway')}")
-        raise typer.Exit
-    if ctx.invoked_subcommand is None:
-        print_data(ctx.get_help())
-
-
-def _check_profile(name: str | None) -> None:
-    if name is None:
-        return
-    from gateway.config.home import DEFAULT_PROFILE, PROFILE_NAME
-
-    if name != DEFAULT_PROFILE and not PROFILE_NAME.fullmatch(name):
-        problem = "a name has 1 to 64 letters, digits, dots, dashes and underscores"
-        raise typer.BadParameter(problem, param_hint="--profile")
+    return run(args)
 
 
 if __name__ == "__main__":

@@ -93,6 +93,7 @@ class Runtime:
         self._clock = clock
         self._worker = worker
         self._adapters = edges.adapters
+        self.renderers = edges.renderers
         self.wakeups = Wakeups()
         self.ready = asyncio.Event()
         self._leaving = asyncio.Event()
@@ -177,6 +178,11 @@ class Runtime:
             )
             for adapter in edges.adapters
         ]
+
+    @property
+    def leaving(self) -> bool:
+        """Whether it was asked to end."""
+        return self._leaving.is_set()
 
     def stop(self) -> None:
         """Ask `run` to drain and return."""

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.application import HermesGroup
 from gateway.cli.errors import NoSuch, guarded
 from gateway.cli.invocation import Invocation
-from gateway.cli.main import HermesGroup, main
+from gateway.cli.main import main
 from gateway.domain.errors import GatewayNotRunning, NotFound
 from tests.support.requirement import requirement
 

@@ -1,0 +1,233 @@
+"""`hermes gateway run`: the service, put together and run until it is told to end."""
+
+import asyncio
+import logging
+import os
+import pwd
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.app.parts import (
+    end_at_once,
+    ending_on_signal,
+    open_host,
+    open_provider,
+    program_version,
+    server_loader,
+)
+from gateway.app.platforms import Platforms, build_platforms
+from gateway.domain.health import Health, HealthState
+from gateway.domain.ids import Actor
+from gateway.domain.operations.upkeep import SetHome
+from gateway.ports import Clock, ModelProvider
+
+if TYPE_CHECKING:
+    from adapters.terminal.attached import AttachedTerminals
+    from gateway.config.home import Home
+    from gateway.config.load import Loaded
+    from gateway.control.desk import Desk
+    from gateway.runtime.commits import Commits
+    from gateway.runtime.heartbeat import Heartbeat
+    from gateway.runtime.runtime import Runtime
+    from gateway.telemetry.redact import Redactor
+    from mcp_host.host import McpHost
+    from store.open import OpenStore
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What the running gateway consists of."""
+
+    home: "Home"
+    loaded: "Loaded"
+    clock: Clock
+    commits: "Commits"
+    store: "OpenStore"
+    provider: ModelProvider
+    host: "McpHost"
+    platforms: Platforms
+    terminals: "AttachedTerminals"
+
+
+async def run_gateway(
+    home: "Home",
+    loaded: "Loaded",
+    *,
+    environ: Mapping[str, str],
+    redactor: "Redactor",
+    ready: Callable[[], None],
+) -> None:
+    """Serve until a signal or the control socket ends it; the caller holds the home.
+
+    `ready` is called once messages are taken and the control socket answers.
+
+    Raises:
+        HomeError: The control socket cannot be made.
+        GatewayError: The store or the model cannot be opened.
+    """
+    from adapters.terminal.attached import AttachedTerminals
+    from gateway.control.paths import socket_path
+    from gateway.runtime.clock import SystemClock
+    from gateway.runtime.commits import Commits
+    from gateway.runtime.heartbeat import Heartbeat
+    from store import open_store
+
+    clock, commits = SystemClock(), Commits()
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(
+            open_store(home.state_db, clock=clock, on_commit=commits.ring)
+        )
+        provider = await stack.enter_async_context(open_provider(loaded.config, environ))
+        reload = server_loader(home, loaded, environ, redactor)
+        host = await stack.enter_async_context(open_host(home, loaded.config, clock, reload))
+        parts = _Parts(
+            home=home,
+            loaded=loaded,
+            clock=clock,
+            commits=commits,
+            store=store,
+            provider=provider,
+            host=host,
+            platforms=build_platforms(loaded.config, environ=environ, clock=clock),
+            terminals=AttachedTerminals(),
+        )
+        for place in parts.platforms.homes:
+            await store.store.set_home(SetHome(place=place, by=Actor(platform="config", id="")))
+        runtime = _runtime(parts)
+        stack.enter_context(ending_on_signal(runtime, hard=True))
+        heartbeat = Heartbeat(clock)
+        desk = _desk(parts, runtime, heartbeat)
+        path = socket_path(home.path, environ=environ)
+        async with asyncio.TaskGroup() as tasks:
+            beating = tasks.create_task(heartbeat.run(), name="heartbeat")
+            working = tasks.create_task(runtime.run(), name="runtime")
+            await runtime.ready.wait()
+            await _serve(desk, path, working, ready)
+            beating.cancel()
+
+
+async def _serve(
+    desk: "Desk", path: "os.PathLike[str]", working: asyncio.Task[None], ready: Callable[[], None]
+) -> None:
+    from pathlib import Path
+
+    from gateway.control.app import control_app
+    from gateway.control.server import serving
+
+    async with serving(control_app(desk), Path(path), before_end=desk.ending.set):
+        logger.info("ready: %s", path)
+        ready()
+        await asyncio.wait({working})
+
+
+def _runtime(parts: _Parts) -> "Runtime":
+    from adapters.terminal.ids import PERSON, PLATFORM
+    from adapters.terminal.markup import TerminalRenderer
+    from gateway.control.callers import operators
+    from gateway.runtime.access import Access
+    from gateway.runtime.runtime import Edges, Runtime, RuntimeConfig
+
+    config, platforms = parts.loaded.config, parts.platforms
+    return Runtime(
+        store=parts.store.store,
+        readers=parts.store.readers,
+        edges=Edges(
+            provider=parts.provider,
+            host=parts.host,
+            adapters=(parts.terminals, *platforms.adapters),
+            renderers={PLATFORM: TerminalRenderer(), **platforms.renderers},
+            budgets=platforms.budgets,
+            answering=platforms.answering,
+        ),
+        access=Access(
+            config.access,
+            extra_admins=frozenset({str(PERSON)}),
+            operators=operators(os.getuid()),
+            allowed=platforms.allowed,
+        ),
+        clock=parts.clock,
+        config=RuntimeConfig(
+            gateway=config.gateway,
+            approvals=config.approvals,
+            tool_search=config.tools.tool_search,
+            first_turn_wait=config.mcp.first_turn_wait,
+        ),
+    )
+
+
+def _desk(parts: _Parts, runtime: "Runtime", heartbeat: "Heartbeat") -> "Desk":
+    from adapters.terminal.ids import PLATFORM
+    from gateway.control.desk import About, Desk, Given
+    from gateway.runtime.form_answers import FormAnswers
+    from gateway.runtime.form_steps import FormSteps
+    from gateway.runtime.sending import Sending
+    from gateway.runtime.status import StatusBoard
+    from store.engine import SCHEMA_VERSION
+
+    config, clock, store, readers = (
+        parts.loaded.config,
+        parts.clock,
+        parts.store.store,
+        parts.store.readers,
+    )
+    board = StatusBoard(
+        platforms=parts.platforms.health,
+        host=parts.host,
+        store=parts.store.health,
+        heartbeat=heartbeat,
+    )
+    attached = Health(state=HealthState.CONNECTED, since=clock.now())
+
+    def health(platform: str, account: str) -> Health | None:
+        return attached if platform == PLATFORM else board.health(platform, account)
+
+    steps = FormSteps(store, runtime.renderers, runtime.wakeups, clock, config.approvals)
+    database = parts.home.state_db.name
+    return Desk(
+        about=About(
+            version=program_version(),
+            home=str(parts.home.path),
+            pid=os.getpid(),
+            uid=os.getuid(),
+            user=_user_name(),
+            started_at=clock.now(),
+            store_url=f"sqlite:///{parts.home.path}/{database}",
+            schema=SCHEMA_VERSION,
+        ),
+        board=board,
+        readers=readers,
+        store=store,
+        host=parts.host,
+        intake=runtime.intake,
+        terminals=parts.terminals,
+        sending=Sending(
+            store=store,
+            channels=readers.channels,
+            deliveries=readers.deliveries,
+            renderers=runtime.renderers,
+            health=health,
+            wakeups=runtime.wakeups,
+            commits=parts.commits,
+        ),
+        decisions=runtime.decisions,
+        answers=FormAnswers(readers.questions, runtime.decisions, steps, clock),
+        commits=parts.commits,
+        given=Given(parts.commits),
+        clock=clock,
+        redact=config.approvals.redact,
+        bridge_decides=config.mcp_serve.get("allow_approvals", True) is not False,
+        stop=lambda now: end_at_once() if now else runtime.stop(),
+        leaving=lambda: runtime.leaving,
+    )
+
+
+def _user_name() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        # A container may run as a user that has no name.
+        return str(os.getuid())
