@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import stat
 import sys
 from collections.abc import Callable, Sequence
@@ -116,7 +117,7 @@ class Keyboard:
         self._card: Callable[[], OpenCard | None] = lambda: None
 
     async def read(self, card: Callable[[], OpenCard | None]) -> str | None:
-        """Return the next line; None on end of input (Ctrl-D)."""
+        """Return the next line; None on end of input (Ctrl-D), never after Ctrl-C."""
         from prompt_toolkit.patch_stdout import patch_stdout
 
         self._card = card
@@ -124,9 +125,17 @@ class Keyboard:
         self._session = session
         with patch_stdout(raw=True):
             try:
-                return await session.prompt_async(lambda: "? " if card() else "> ")
+                # The library would take the process's own handler of the signal away.
+                return await session.prompt_async(
+                    lambda: "? " if card() else "> ", handle_sigint=False
+                )
             except EOFError:
                 return None
+            except KeyboardInterrupt:
+                # Ctrl-C is a key here; it ends the process as the signal does everywhere else.
+                signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+        return None
 
     def write(self, text: str) -> None:
         """Print above the line being typed."""

@@ -3,6 +3,7 @@
 import signal
 
 from tests.e2e.house import CARD, House
+from tests.soak.ledger import reading
 from tests.support.chat import hermes
 from tests.support.requirement import requirement
 
@@ -31,17 +32,20 @@ def test_a_terminated_chat_leaves_its_card_open_and_the_next_one_takes_the_answe
         chat.say("1")
         chat.expect("write: Allowed once by you.*\n1\n")
         chat.signal(signal.SIGINT)
-        assert chat.wait(seconds=10) == 130
+        assert chat.wait(seconds=20) == 130
     assert house.runs == ["once"]
     assert "Traceback" not in house.log + house.stderr
 
 
 @requirement("cli.contract.exit_codes")
-def test_control_c_at_the_prompt_ends_the_chat_as_interrupted(house: House) -> None:
+def test_control_c_ends_the_chat_as_interrupted_and_takes_no_question_back(house: House) -> None:
+    house.serve(tools={"policy": {"order": "allow"}})
     house.configure(guided=True)
     with house.chat(terminal=True) as chat:
-        chat.say("/whoami")
-        chat.expect("You are you")
+        chat.say('/call order {"text": "Which one?"}')
+        chat.expect(r"Day \(1 of 3\).*?or type: decline, cancel\n")
         chat.press("\x03")
-        assert chat.wait(seconds=10) == 130
+        assert chat.wait(seconds=20) == 130
+        with reading(house.path) as database:
+            assert database.execute("SELECT state FROM question").fetchall() == [("pending",)]
     assert "Traceback" not in house.log + chat.seen

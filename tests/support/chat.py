@@ -1,6 +1,7 @@
 """A real `hermes` process on a pipe or a pseudo-terminal, talked to line by line."""
 
 import codecs
+import fcntl
 import os
 import pty
 import re
@@ -79,6 +80,8 @@ class Chat:
                 env=environment(home, {**_PLAIN, **(env or {})}),
                 cwd=home,
                 start_new_session=True,
+                # So that Ctrl-C is a signal whenever no prompt reads it as a key.
+                preexec_fn=_take_terminal if terminal else None,
             )
             if terminal:
                 os.close(slave)
@@ -183,6 +186,10 @@ class Chat:
         self.output += text
         self.seen += text
         return bool(data)
+
+
+def _take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def _fileno(stream: object) -> int:
