@@ -44,6 +44,7 @@ def test_every_model_error_ends_in_an_answer_or_one_clear_sentence(house: House)
     house.configure()
     lines = {
         "fail rate_limited 1": "Fine after rate_limited.",
+        "fail server_error 1": "Fine after server_error.",
         "fail cut 1": "Fine after cut.",
         "fail empty 1": "Fine after empty.",
         "fail empty": "The model gave an empty answer, also when asked again.",

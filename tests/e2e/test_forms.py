@@ -98,18 +98,3 @@ def test_a_server_of_the_newer_era_is_allowed_and_answered_in_the_same_words(
         found = json.loads(chat.expect(r"\n(\{[^\n]*second[^\n]*\})\n")[1])
         assert found["second"] == {"action": "accept", "content": {"size": "s"}}
     assert house.runs == ["once", "order"]
-
-
-def test_without_forms_the_server_is_not_told_of_any_and_none_is_shown(house: House) -> None:
-    house.serve(
-        "--capabilities",
-        str(house.file("capabilities")),
-        tools=UNASKED,
-        elicitation={"enabled": False},
-    )
-    house.configure(guided=True)
-    with house.chat() as chat:
-        chat.say('/call order {"text": "Which one?"}')
-        chat.expect("Elicitation not supported")
-        assert "Day" not in chat.seen
-    assert "elicitation" not in house.lines("capabilities")[0]

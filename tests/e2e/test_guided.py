@@ -1,10 +1,32 @@
 """A bare machine: no configuration, no model, no token; the bundled demo server and a real chat."""
 
 import json
+import re
+from typing import Final
 
 from tests.e2e.house import CARD, House
-from tests.support.chat import hermes
 from tests.support.requirement import requirement
+
+ANSWERED: Final = {
+    "/help": "`/call TOOL {json}`: Call a tool directly",
+    "/whoami": "You are you (`terminal:local`), role **admin**",
+    "/status": "- State: idle",
+    "/tools note": "`mcp__notes__add_note`",
+    "/mcp": "**notes** ready, 3 tools",
+    "/mcp notes": "**notes** ready, 3 tools",
+    "/mcp nothing": "There is no MCP server nothing. Known: notes.",
+    "/reload-mcp": "Nothing has changed.",
+    "/approvals": "Nothing waits for a decision here.",
+    "/approve zzzz": "There is no question zzzz",
+    "/stop": "Nothing is running here.",
+    "/new": "A new session has started",
+    "/statu": "There is no command /statu. Did you mean /status?",
+    "/call": "Usage: /call TOOL {json}",
+    "/call add_note {": "The arguments are not valid JSON",
+    "/call nothing {}": "There is no tool nothing. /tools lists them.",
+    "hello?": "I found no tool for “hello?”",
+}
+"""What is typed, and a part of what is said."""
 
 REVIEW = r"1\) Submit\n2\) Edit\n3\) Decline\n4\) Cancel\n"
 
@@ -16,7 +38,7 @@ REVIEW = r"1\) Submit\n2\) Edit\n3\) Decline\n4\) Cancel\n"
     "guided.completes",
     "guided.call",
 )
-def test_a_first_run_leads_from_words_to_a_stored_note_and_the_second_still_has_it(
+def test_a_first_run_leads_from_words_to_a_stored_note_and_the_second_has_it_and_answers_every_command(
     house: House,
 ) -> None:
     with house.chat(terminal=True) as chat:
@@ -75,36 +97,9 @@ def test_a_first_run_leads_from_words_to_a_stored_note_and_the_second_still_has_
         chat.expect(f"Kind of event: Meeting\n.*?{REVIEW}")
         chat.say("1")
         chat.expect('Planned "Party": Meeting, on 2026-12-31, with a reminder')
+        for line, told in ANSWERED.items():
+            chat.say(line)
+            chat.expect(re.escape(told))
         assert chat.end() == 0
     assert (house.path / "config.yaml").read_text() == config
     assert "Traceback" not in house.stderr + house.log
-
-
-def test_every_command_answers_and_an_unknown_one_names_the_nearest(house: House) -> None:
-    asked = {
-        "/help": "`/call TOOL {json}`: Call a tool directly",
-        "/whoami": "You are you (`terminal:local`), role **admin**",
-        "/status": "- State: idle",
-        "/tools note": "`mcp__notes__add_note`",
-        "/mcp": "**notes** ready, 3 tools",
-        "/mcp notes": "**notes** ready, 3 tools",
-        "/mcp nothing": "There is no MCP server nothing. Known: notes.",
-        "/reload-mcp": "Nothing has changed.",
-        "/approvals": "Nothing waits for a decision here.",
-        "/approve zzzz": "There is no question zzzz",
-        "/stop": "Nothing is running here.",
-        "/new": "A new session has started",
-        "/statu": "There is no command /statu. Did you mean /status?",
-        "/call": "Usage: /call TOOL {json}",
-        "/call add_note {": "The arguments are not valid JSON",
-        "/call nothing {}": "There is no tool nothing. /tools lists them.",
-        "hello?": "I found no tool for “hello?”",
-    }
-    # The server is waited for before the first turn, not before a command.
-    lines = ["xyzzy", *asked, ""]
-    done = hermes(house.path, "chat", stdin="\n".join(lines))
-    assert done.returncode == 0, done.stderr
-    position = 0
-    for line, told in asked.items():
-        position = done.stdout.find(told, position)
-        assert position >= 0, f"{line} was not answered with {told!r}:\n{done.stdout}"

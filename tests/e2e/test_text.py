@@ -1,4 +1,4 @@
-"""Any text through a real chat: bytes that are none, very long lines, and words that would steer the terminal."""
+"""Any text through a real chat: bad bytes, very long lines, words that would steer the terminal."""
 
 import re
 
