@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import pwd
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -127,7 +126,7 @@ async def _serve(
 def _runtime(parts: _Parts) -> "Runtime":
     from adapters.terminal.ids import PERSON, PLATFORM
     from adapters.terminal.markup import TerminalRenderer
-    from gateway.control.callers import operators
+    from gateway.control.operators import operators
     from gateway.runtime.access import Access
     from gateway.runtime.runtime import Edges, Runtime, RuntimeConfig
 
@@ -162,6 +161,7 @@ def _runtime(parts: _Parts) -> "Runtime":
 def _desk(parts: _Parts, runtime: "Runtime", heartbeat: "Heartbeat") -> "Desk":
     from adapters.terminal.ids import PLATFORM
     from gateway.control.desk import About, Desk, Given
+    from gateway.control.operators import user_name
     from gateway.runtime.form_answers import FormAnswers
     from gateway.runtime.form_steps import FormSteps
     from gateway.runtime.sending import Sending
@@ -193,7 +193,7 @@ def _desk(parts: _Parts, runtime: "Runtime", heartbeat: "Heartbeat") -> "Desk":
             home=str(parts.home.path),
             pid=os.getpid(),
             uid=os.getuid(),
-            user=_user_name(),
+            user=user_name(),
             started_at=clock.now(),
             store_url=f"sqlite:///{parts.home.path}/{database}",
             schema=SCHEMA_VERSION,
@@ -223,11 +223,3 @@ def _desk(parts: _Parts, runtime: "Runtime", heartbeat: "Heartbeat") -> "Desk":
         stop=lambda now: end_at_once() if now else runtime.stop(),
         leaving=lambda: runtime.leaving,
     )
-
-
-def _user_name() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        # A container may run as a user that has no name.
-        return str(os.getuid())

@@ -17,6 +17,9 @@ class HermesGroup(LazyGroup):
     """All commands of this version."""
 
     lazy: ClassVar[Mapping[str, LazyCommand]] = {
+        "approvals": LazyCommand(
+            target="gateway.cli.approvals:app", help="List and decide what waits for a decision."
+        ),
         "chat": LazyCommand(target="gateway.cli.chat:app", help="Chat in the terminal."),
         "config": LazyCommand(
             target="gateway.cli.config:app", help="Show, check and change the configuration."

@@ -12,7 +12,6 @@ from gateway.cli.output import drop_output, say
 if TYPE_CHECKING:
     from adapters.terminal.screen import Screen
     from gateway.config.home import Home
-    from gateway.config.load import Loaded
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -26,53 +25,66 @@ def chat(
         typer.Option("-q", "--query", metavar="TEXT", help="Ask this, print the reply, end."),
     ] = None,
 ) -> None:
-    """Chat in the terminal, or on a pipe one request a line.
+    """Chat in the terminal, or on a pipe one request a line; through the running gateway, if one runs.
 
     Works with no model (guided mode) and no token. Cards and forms are answered with a number,
     a label or text; /help lists the commands.
     """
-    import asyncio
-    from pathlib import Path
-
-    from gateway.app import Interrupted, OutputLost, TerminalChat, run_terminal
-    from gateway.config.load import load
-    from gateway.telemetry.logging import set_up
-    from gateway.telemetry.redact import Redactor
+    from gateway.app import Interrupted, OutputLost
 
     invocation = invocation_of(ctx)
-    home = _ready_home(invocation)
-    loaded = load(home, environ=invocation.environ, workspace=Path.cwd())
-    invocation.secrets = loaded.secrets
-    _tell(loaded)
-    screen = _screen(home, question)
-    redactor = Redactor(loaded.secrets)
-    options = TerminalChat(screen=screen, redactor=redactor, interactive=question is None)
-    with set_up(loaded.config.logging, redactor=redactor, logs=home.logs, stream=None):
-        try:
-            fine = asyncio.run(run_terminal(home, loaded, options, environ=invocation.environ))
-        except OutputLost:
-            drop_output()
-            raise
-        except Interrupted:
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
+    try:
+        fine = _attached(invocation, question)
+        if fine is None:
+            fine = _in_process(invocation, question)
+    except OutputLost:
+        drop_output()
+        raise
+    except Interrupted:
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     if question is not None and not fine:
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _ready_home(invocation: Invocation) -> "Home":
-    from gateway.config.first import first_config
-    from gateway.config.writer import write_first
+def _attached(invocation: Invocation, question: str | None) -> bool | None:
+    """Chat through the running gateway; None when there is none."""
+    import asyncio
+
+    from gateway.control.client import SocketClient
+    from gateway.domain.errors import GatewayNotRunning
+
+    home = invocation.home()
+    client = SocketClient.of(home.path, environ=invocation.environ)
+    if not client.is_there:
+        return None
+    from gateway.cli.attached import chat_attached
+
+    try:
+        return asyncio.run(
+            chat_attached(client, lambda: _screen(home, question), interactive=question is None)
+        )
+    except GatewayNotRunning:
+        return None
+
+
+def _in_process(invocation: Invocation, question: str | None) -> bool:
+    import asyncio
+    from pathlib import Path
+
+    from gateway.app import TerminalChat, run_terminal
+    from gateway.cli.first_run import ready_config
+    from gateway.telemetry.logging import set_up
+    from gateway.telemetry.redact import Redactor
 
     home = invocation.home()
     home.create()
-    if write_first(home, first_config(home)):
-        say(f"Wrote {home.config_file}: guided mode, with the bundled demo server.")
-    return home
-
-
-def _tell(loaded: "Loaded") -> None:
-    for finding in loaded.findings.items:
-        say(f"{finding.severity}: {finding.path}: {finding.message}")
+    loaded = ready_config(invocation, home, workspace=Path.cwd())
+    redactor = Redactor(loaded.secrets)
+    options = TerminalChat(
+        screen=_screen(home, question), redactor=redactor, interactive=question is None
+    )
+    with set_up(loaded.config.logging, redactor=redactor, logs=home.logs, stream=None):
+        return asyncio.run(run_terminal(home, loaded, options, environ=invocation.environ))
 
 
 def _screen(home: "Home", question: str | None) -> "Screen":

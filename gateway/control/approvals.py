@@ -8,19 +8,14 @@ from starlette.responses import JSONResponse, Response
 from gateway.control.body import Body, read_body
 from gateway.control.callers import caller, check_no_agent, surface_of
 from gateway.control.desk import Desk
+from gateway.control.judging import DECISIONS, NEEDS_ANSWERS, judged_action
 from gateway.control.problems import Problem
 from gateway.control.shapes import decision_json
 from gateway.domain.conversation import Ambiguous
 from gateway.domain.ids import RuleId
 from gateway.domain.operations.questions import Counted, Refused, Ruling, Settled, Why
 from gateway.domain.operations.upkeep import RevokeRule
-from gateway.domain.question import Action, Question, QuestionKind, QuestionState, Surface
-
-DECISIONS: Final = (Action.ALLOW_ONCE, Action.ALLOW_SESSION, Action.ALLOW_ALWAYS, Action.DENY)
-GATED: Final = frozenset({QuestionKind.TOOL_CALL, QuestionKind.SAMPLING})
-
-_REFUSALS: Final = (Action.DENY, Action.DECLINE, Action.CANCEL)
-"""How a question can be refused, the first one it offers."""
+from gateway.domain.question import Action, Question, QuestionState, Surface
 
 _CODE_OF: Final = {
     Why.UNKNOWN: "not_found",
@@ -127,8 +122,7 @@ def _action(body: Body, question: Question) -> Action:
         raise Problem("invalid_arguments", f"decision must be one of {names}")
     if body.values.get("args_sha") not in {None, question.args_sha}:
         raise Problem("changed", "what was shown has changed; nothing was done")
-    if action is Action.DENY:
-        return next((way for way in _REFUSALS if way in question.actions), Action.DENY)
-    if question.kind not in GATED and question.state is QuestionState.PENDING:
-        raise Problem("not_answerable", "it needs answers; decline it with deny")
-    return action
+    judged = judged_action(action, question)
+    if judged is None:
+        raise Problem("not_answerable", NEEDS_ANSWERS)
+    return judged

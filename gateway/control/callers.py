@@ -1,27 +1,13 @@
 """Who calls the API: the user of the socket, as an actor by the way they came."""
 
-from typing import Final
-
 from starlette.requests import Request
 
 from gateway.control.desk import Desk
+from gateway.control.operators import PLATFORM_OF
 from gateway.control.peer import Peer, descends
 from gateway.control.problems import Problem
 from gateway.domain.ids import Actor
 from gateway.domain.question import Surface
-
-PLATFORM_OF: Final = {
-    Surface.CLI: "cli",
-    Surface.DASHBOARD: "web",
-    Surface.BRIDGE: "bridge",
-    Surface.CHANNEL: "channel",
-}
-"""The surfaces of the API, with the platform part of whoever uses them."""
-
-
-def operators(uid: int) -> frozenset[str]:
-    """Return the actors that the user of a home is, all of them admins."""
-    return frozenset(f"{platform}:{uid}" for platform in PLATFORM_OF.values())
 
 
 def caller(desk: Desk, *, surface: Surface = Surface.CLI) -> Actor:

@@ -38,6 +38,11 @@ class SocketClient:
         """Return the client of a home, whether a gateway runs there or not."""
         return cls(socket_path(home, environ=environ))
 
+    @property
+    def is_there(self) -> bool:
+        """Whether a gateway may run: its socket is there."""
+        return self._socket.is_socket()
+
     async def status(self) -> Mapping[str, Any]:
         """Return the object of `GET /v1/status`."""
         return await self._ask("GET", "/v1/status", seconds=STATUS_SECONDS)
@@ -69,13 +74,19 @@ class SocketClient:
         self, question: str, *, action: Action, surface: Surface = Surface.CLI, reason: str = ""
     ) -> Decided:
         """Decide a question, by its id or a prefix of it."""
-        body = {"decision": action.value, "surface": surface.value, "reason": reason}
-        done = await self._ask("POST", f"/v1/approvals/{_part(question)}", body)
+        done = await self.decision(question, action=action, surface=surface, reason=reason)
         return Decided(
             question=done["approval_id"],
             action=Action(done["decision"]),
             votes_needed=done.get("votes_needed", 0),
         )
+
+    async def decision(
+        self, question: str, *, action: Action, surface: Surface = Surface.CLI, reason: str = ""
+    ) -> Mapping[str, Any]:
+        """Do the same; the object of `POST /v1/approvals`."""
+        body = {"decision": action.value, "surface": surface.value, "reason": reason}
+        return await self._ask("POST", f"/v1/approvals/{_part(question)}", body)
 
     async def answer(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take one step of a form; the object of `POST /v1/answers`."""

@@ -57,6 +57,7 @@ class InboundRoutes:
             sender=caller(desk),
         )
         event = event_of(line, None)
+        desk.decisions.remember(line.sender)
         held = ExitStack()
         listener = held.enter_context(
             desk.terminals.listen(place.chat, interactive=body.flag("interactive"))
@@ -91,7 +92,9 @@ class Follower:
         self._place = place
         self._listener = listener
         self._last = last
-        self._shown = Shown(desk.readers.questions, desk.answers, redact=desk.redact)
+        self._shown = Shown(
+            desk.readers.questions, desk.decisions, desk.answers, redact=desk.redact
+        )
 
     async def until_settled(self, *, given: int) -> AsyncGenerator[dict[str, Any]]:
         """Return the lines that follow one that was given, up to its `end`."""

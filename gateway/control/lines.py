@@ -8,6 +8,7 @@ from gateway.control.shapes import form_json, question_json
 from gateway.domain.delivery import Delivery, DeliveryKind, Mark, Origin
 from gateway.domain.question import Question, QuestionState
 from gateway.ports import Questions
+from gateway.runtime.decisions import Decisions
 from gateway.runtime.form_answers import FormAnswers
 
 
@@ -15,9 +16,15 @@ class Shown:
     """Turns deliveries into lines; cards are read from their question as it is now."""
 
     def __init__(
-        self, questions: Questions, answers: FormAnswers, *, redact: Sequence[str]
+        self,
+        questions: Questions,
+        decisions: Decisions,
+        answers: FormAnswers,
+        *,
+        redact: Sequence[str],
     ) -> None:
         self._questions = questions
+        self._decisions = decisions
         self._answers = answers
         self._redact = redact
 
@@ -70,7 +77,7 @@ class Shown:
     async def _question(self, delivery: Delivery) -> Question | None:
         card = open_card(delivery.payload)
         found = None if card is None else await self._questions.find(card.question)
-        return found if isinstance(found, Question) else None
+        return self._decisions.named(found) if isinstance(found, Question) else None
 
 
 def _text(delivery: Delivery) -> dict[str, Any]:

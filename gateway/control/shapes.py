@@ -118,11 +118,11 @@ def form_from_json(data: Json, *, rev: int, field: str) -> tuple[Form, FormState
 def rule_json(rule: StandingRule) -> dict[str, Any]:
     """Return a standing rule."""
     return {
-        "id": rule.id,
+        "id": str(rule.id),
         "server": rule.server,
         "tool": rule.tool,
         "scope": rule.scope,
-        "session": rule.session,
+        "session": None if rule.session is None else str(rule.session),
         "definition_sha": rule.tool_def_sha,
         "granted_by": str(rule.granted_by),
         "created_at": ms(rule.created_at),
