@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from telegram import Update
 
 from adapters.telegram.connection import Connection
-from adapters.telegram.ids import counter_of
+from adapters.telegram.ids import SHARED_COUNTER, counter_of, is_private
 from adapters.telegram.inbound import (
     Migration,
     Us,
@@ -46,9 +46,12 @@ class Seen:
 
     def __init__(self) -> None:
         self._ids: dict[str, deque[int]] = {}
+        self.small_groups = False
+        """Whether a group was heard from that shares its counter with private chats."""
 
     def note(self, chat: str, message: int) -> None:
         """Remember an id."""
+        self.small_groups |= counter_of(chat) == SHARED_COUNTER and not is_private(chat)
         self._ids.setdefault(counter_of(chat), deque(maxlen=SEEN_KEPT)).append(message)
 
     def of(self, counter: str) -> frozenset[int]:
@@ -123,26 +126,38 @@ class Feed:
 
     async def _store_all(self, given: Sequence[_Given], *, patient: bool) -> bool:
         wait = FIRST_WAIT_SECONDS
-        while given:
-            async with asyncio.TaskGroup() as tasks:
-                stored = [
-                    tasks.create_task(self._emit(*item), name=f"intake:{item[0].dedupe}")
-                    for item in given
-                ]
-            given = [item for item, task in zip(given, stored, strict=True) if not task.result()]
-            if not given:
-                return True
+        left = await self._hand_over(given)
+        while left:
             if not patient:
                 return False
             await self._clock.sleep(wait)
             wait = min(wait * 2, LONGEST_WAIT_SECONDS)
+            # One first, to see whether it works again: what follows must not overtake it.
+            if not await self._hand_over(left[:1]):
+                left = await self._hand_over(left[1:])
+                wait = FIRST_WAIT_SECONDS
         return True
 
-    async def _emit(self, event: InboundEvent, position: tuple[str, str] | None) -> bool:
+    async def _hand_over(self, given: Sequence[_Given]) -> Sequence[_Given]:
+        """Give events to the sink in their order; return those it could not take."""
+        refused = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            stored = [
+                tasks.create_task(self._emit(*item, refused), name=f"intake:{item[0].dedupe}")
+                for item in given
+            ]
+        return [item for item, task in zip(given, stored, strict=True) if not task.result()]
+
+    async def _emit(
+        self, event: InboundEvent, position: tuple[str, str] | None, refused: asyncio.Event
+    ) -> bool:
         """Return whether an event is dealt with; False when it must be given again."""
+        if refused.is_set():
+            return False
         try:
             await self._sink.emit(event, position=position)
         except (StoreBusy, StoreBroken) as error:
+            refused.set()
             self._connection.degraded(str(error))
             return False
         except Exception:

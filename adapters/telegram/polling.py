@@ -46,6 +46,8 @@ async def poll(
         if batch.full:
             caught_up.clear()
         await feed.take(batch.updates)
+        # Only now it is received; a store that could not write is over as well.
+        connection.heard()
         if batch.last is not None:
             offset = batch.last + 1
         if not batch.full:

@@ -98,9 +98,11 @@ class Settling:
         probing = _Probing(edit, self._clock, exact=exact, thread=delivery.place.thread)
         if counter != SHARED_COUNTER:
             return await _walk(probing, max(earlier), known)
-        blind = not reads_all and any(
+        groups = self._seen.small_groups or any(
             not is_private(item.chat) and _in(item, counter) for item in around.known
         )
+        # What it is not told of takes ids as well.
+        blind = groups and not reads_all
         ground = _ground(max(earlier), known, around, certain=caught_up and not blind)
         return await _search(probing, ground)
 
