@@ -23,6 +23,7 @@ _PLAIN: Final = {"PROMPT_TOOLKIT_NO_CPR": "1"}
 """A pseudo-terminal that nobody looks at does not say where its cursor is."""
 
 _CUT_ESCAPE: Final = re.compile(r"\x1b(\[[0-9;?]*)?\Z")
+AGAIN_SECONDS: Final = 2.0
 _ESCAPES: Final = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|[()][A-Z0-9]|[=>])")
 
 
@@ -142,11 +143,15 @@ class Chat:
 
     def end(self, *, seconds: float = 30) -> int:
         """End the input, read the rest, and return the exit code."""
-        if self._master >= 0:
-            os.write(self._master, b"\x04")
-        elif self._process.stdin is not None:
+        if self._process.stdin is not None:
             self._process.stdin.close()
         end = time.monotonic() + seconds
+        # While a line is printed above the prompt, the kernel eats a Ctrl-D: a person presses again.
+        while self._master >= 0 and self.running and time.monotonic() < end:
+            os.write(self._master, b"\x04")
+            again = min(end, time.monotonic() + AGAIN_SECONDS)
+            while self._read_more(again) and self.running:
+                pass
         while self._read_more(end):
             pass
         return self._process.wait(max(0.1, end - time.monotonic()))
