@@ -1,11 +1,10 @@
-"""What a line typed during a turn does in each mode, on a real terminal."""
+"""What a line typed during a turn does where it does not wait, on a real terminal."""
 
 from pathlib import Path
 
 import pytest
 
-from gateway.runtime.busy import QUEUED
-from gateway.runtime.turn import INTERRUPTED, STOPPED
+from gateway.runtime.turn import INTERRUPTED
 from tests.e2e.house import House, texts
 from tests.support.chat import Chat
 from tests.support.eventually import eventually
@@ -25,22 +24,6 @@ def hold(house: House, chat: Chat, free: Path) -> str:
     chat.say(text)
     eventually(lambda: bool(house.model.requests(text)), seconds=30, what="a request")
     return text
-
-
-@requirement("busy.queue_acknowledged")
-def test_a_line_that_waits_is_acknowledged_and_answered_after_the_turn(
-    house: House, free: Path
-) -> None:
-    house.configure()
-    with house.chat(terminal=True) as chat:
-        hold(house, chat, free)
-        chat.say("second")
-        chat.expect(QUEUED)
-        free.touch()
-        chat.expect("Got: released")
-        chat.expect("You said: second")
-        assert chat.seen.count(QUEUED) == 1
-        assert chat.end() == 0
 
 
 @requirement("busy.interrupt")
@@ -70,15 +53,3 @@ def test_a_line_steers_where_that_is_configured(house: House, free: Path) -> Non
         [held],
         [held, "second"],
     ]
-
-
-def test_a_turn_that_is_stopped_says_so_once(house: House, free: Path) -> None:
-    house.configure()
-    with house.chat(terminal=True) as chat:
-        hold(house, chat, free)
-        chat.say("/stop")
-        chat.expect(STOPPED)
-        chat.say("/stop")
-        chat.expect("Nothing is running here")
-        assert chat.end() == 0
-        assert chat.seen.count("Stopped") == 1
