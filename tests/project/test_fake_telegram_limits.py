@@ -44,6 +44,7 @@ REFUSED: dict[str, tuple[Callable[[Bot], Awaitable[object]], str]] = {
     "a text of 4097 units": (lambda b: b.send_message(111, "😀" * 2048 + "x"), "too long"),
     "an empty text": (lambda b: b.send_message(111, ""), "Message text is empty"),
     "a blank text": (lambda b: b.send_message(111, " \n "), "Text must be non-empty"),
+    "an invisible text": (lambda b: b.send_message(111, "\u200b\u2800"), "Text must be non-empty"),
     "a caption of 1025 units": (
         lambda b: b.send_document(111, BytesIO(b"x"), caption="x" * 1025),
         "caption is too long",

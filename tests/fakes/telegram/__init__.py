@@ -1,4 +1,16 @@
-"""A stateful Telegram Bot API on a real loopback socket, with people who use its chats."""
+"""A stateful Telegram Bot API on a real loopback socket, with people who use its chats.
+
+    async with telegram_server() as town:
+        chat = town.private(town.user(111, "Ana"))
+        await chat.say("delete the branch")
+        card = await chat.wait_for(lambda m: "Allow once" in m.labels)
+        press = await chat.press("Allow once", message=card)
+        await press.answered()
+
+`town.base_url` is the program's `base_url`, `town.bot().token` its token. In another process it
+is `telegram_process()` of `tests.fakes.telegram.process`. Not modelled: parse_mode (send
+entities), files by URL, stickers, polls, payments, business accounts; one group with two bots.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence

@@ -1,6 +1,7 @@
 """Text as Telegram keeps it: counted in UTF-16 units, cleaned, trimmed, with checked entities."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -22,6 +23,7 @@ _FOUND: Final = (
     ),
     ("mention", re.compile(r"(?<!\w)@[A-Za-z]\w{2,31}(?!\w)", re.ASCII)),
 )
+_BLANK: Final = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 _OPAQUE: Final = frozenset({"code", "pre", "text_link", "text_mention"})
 """Nothing is recognised by itself inside these."""
 
@@ -29,6 +31,11 @@ _OPAQUE: Final = frozenset({"code", "pre", "text_link", "text_mention"})
 def units(text: str) -> int:
     """The length Telegram counts."""
     return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
+
+
+def is_seen(text: str) -> bool:
+    """Whether anything of it is visible; Telegram sends nothing else."""
+    return any(unicodedata.category(c)[0] not in "CZ" and c not in _BLANK for c in text)
 
 
 def part(text: str, entity: Json) -> str:

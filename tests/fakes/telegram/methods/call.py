@@ -49,7 +49,7 @@ class Asked:
         if not given:
             raise bad_request("message text is empty")
         kept, entities = self.formatted("text")
-        if not kept:
+        if not text.is_seen(kept):
             raise bad_request("text must be non-empty")
         if text.units(kept) > text.MAX_TEXT:
             raise bad_request("message is too long")
