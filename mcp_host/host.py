@@ -1,13 +1,14 @@
 """All MCP servers behind the one port the core knows: starts, replaces and ends connections.
 
-The SDK is imported when the first server is there, not before.
+The SDK is imported when the first server is there, not before, and beside the event loop.
 """
 
 import asyncio
+import importlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -37,20 +38,47 @@ logger = logging.getLogger(__name__)
 
 RELOAD_SECONDS: Final = 30.0
 
+_SDK_USER: Final = "mcp_host.connection"
+"""The module whose import brings in the SDK."""
+
 LoadServers = Callable[[], Mapping[str, ServerConfig]]
 """Reads the servers' configuration anew; raises `ConfigError` when it cannot be used."""
 
 
 @dataclass(slots=True)
 class _Server:
-    """One entry; without a connection it is disabled."""
+    """One entry; it has a connection as soon as the SDK is loaded, unless it is disabled."""
 
     config: ServerConfig
     since: datetime
     connection: "Connection | None" = None
+    loaded: asyncio.Event = field(default_factory=asyncio.Event)
     owner: asyncio.Task[None] | None = None
     catalog: Catalog | None = None
     registered: Registered | None = None
+
+    async def settled(self) -> None:
+        """Return when it is listed, parked or closed; at once when it is disabled."""
+        connection = await self._made()
+        if connection is not None:
+            await connection.settled()
+
+    async def nudge(self, *, reconnect: bool) -> None:
+        """Have a parked one try now and a ready one list its tools; or have it connect anew."""
+        connection = await self._made()
+        if connection is None:
+            return
+        if reconnect:
+            await connection.reconnect()
+        elif connection.state is ServerState.READY:
+            connection.refresh()
+        else:
+            await connection.try_now()
+
+    async def _made(self) -> "Connection | None":
+        if self.owner is not None:
+            await self.loaded.wait()
+        return self.connection
 
 
 @asynccontextmanager
@@ -106,6 +134,7 @@ class McpHost:
         self._published: tuple[Registered, ...] = ()
         self._warned: set[str] = set()
         self._reloading = asyncio.Lock()
+        self._loading = asyncio.Lock()
 
     # --- gateway.ports.ToolHost -------------------------------------------------
 
@@ -127,12 +156,7 @@ class McpHost:
 
     async def wait_ready(self, seconds: float) -> None:
         """Return when every server is listed or parked, at the latest after `seconds`."""
-        waits = [
-            server.connection.settled()
-            for server in self._servers.values()
-            if server.connection is not None
-        ]
-        await _within(seconds, waits)
+        await _within(seconds, [server.settled() for server in self._servers.values()])
 
     async def call(self, call: ToolCall, approver: Approver) -> ToolResult:
         """Run one call through filter, trust gate, transport and sanitiser."""
@@ -163,9 +187,9 @@ class McpHost:
             self.start({name: wanted[name] for name in (*added, *changed)})
             self._servers = {name: self._servers[name] for name in wanted}
             self._publish()
-            waits = [self._settled(name) for name in (*added, *changed)]
+            waits = [self._servers[name].settled() for name in (*added, *changed)]
             waits += [
-                self._nudge(name, reconnect=server == name)
+                self._servers[name].nudge(reconnect=server == name)
                 for name in kept
                 if server in {None, name}
             ]
@@ -184,23 +208,7 @@ class McpHost:
             self._servers[name] = server
             if not config.enabled:
                 continue
-            # Here and not above: this is what costs the import of the SDK.
-            from mcp_host.connection import Connection
-
-            opener = link_opener(
-                name, config, guard=self._guard, write_stderr=self._stderr_writer(name)
-            )
-            server.connection = Connection(
-                name,
-                config,
-                open_link=opener,
-                slots=self._slots,
-                clock=self._clock,
-                version=self._version,
-                probe_interval=self._mcp.probe_interval,
-                on_change=self._publish,
-            )
-            server.owner = asyncio.create_task(server.connection.run(), name=f"server:{name}")
+            server.owner = asyncio.create_task(self._own(name, server), name=f"server:{name}")
             server.owner.add_done_callback(_say_if_broken)
 
     async def close(self) -> None:
@@ -209,6 +217,33 @@ class McpHost:
         self._registry.close()
 
     # --- inside -------------------------------------------------------------------
+
+    async def _own(self, name: str, server: _Server) -> None:
+        try:
+            server.connection = await self._connection_to(name, server.config)
+        finally:
+            server.loaded.set()
+        await server.connection.run()
+
+    async def _connection_to(self, name: str, config: ServerConfig) -> "Connection":
+        # It takes most of a second, and people are talked to meanwhile. One thread is enough.
+        async with self._loading:
+            await asyncio.to_thread(importlib.import_module, _SDK_USER)
+        from mcp_host.connection import Connection
+
+        opener = link_opener(
+            name, config, guard=self._guard, write_stderr=self._stderr_writer(name)
+        )
+        return Connection(
+            name,
+            config,
+            open_link=opener,
+            slots=self._slots,
+            clock=self._clock,
+            version=self._version,
+            probe_interval=self._mcp.probe_interval,
+            on_change=self._publish,
+        )
 
     def _connection(self, name: str) -> "Connection | None":
         server = self._servers.get(name)
@@ -227,22 +262,6 @@ class McpHost:
         for name in names:
             del self._servers[name]
 
-    async def _settled(self, name: str) -> None:
-        connection = self._connection(name)
-        if connection is not None:
-            await connection.settled()
-
-    async def _nudge(self, name: str, *, reconnect: bool) -> None:
-        connection = self._connection(name)
-        if connection is None:
-            return
-        if reconnect:
-            await connection.reconnect()
-        elif connection.state is ServerState.READY:
-            connection.refresh()
-        else:
-            await connection.try_now()
-
     def _parked(self) -> tuple[tuple[str, str], ...]:
         return tuple(
             (name, server.connection.reason)
@@ -253,7 +272,8 @@ class McpHost:
     def _status(self, name: str, server: _Server) -> ServerStatus:
         connection = server.connection
         if connection is None:
-            return ServerStatus(name=name, state=ServerState.DISABLED, since=server.since, tools=0)
+            state = ServerState.CONNECTING if server.config.enabled else ServerState.DISABLED
+            return ServerStatus(name=name, state=state, since=server.since, tools=0)
         return ServerStatus(
             name=name,
             state=connection.state,

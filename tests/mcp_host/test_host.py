@@ -43,6 +43,43 @@ def port_of(host: "McpHost") -> "ToolHost":
     return host
 
 
+LOADING = """
+import asyncio, sys, threading
+from gateway.runtime.clock import SystemClock
+from mcp_host.config import McpConfig, ServerConfig
+from mcp_host.host import open_host
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"mcp", "mcp_types"}:
+            loaded_by.add(threading.current_thread() is threading.main_thread())
+
+async def main():
+    servers = {name: ServerConfig(command="no-such-command") for name in "ab"}
+    async with open_host(servers, mcp=McpConfig(), clock=SystemClock(), stderr_log=None,
+                         version="0", reload=lambda: servers) as host:
+        print([str(status.state) for status in host.servers()], "mcp" in sys.modules)
+        while not all(status.reason for status in host.servers()):
+            await host.wait_ready(0.1)
+        print([status.reason for status in host.servers()], loaded_by)
+
+loaded_by = set()
+sys.meta_path.insert(0, Watch())
+asyncio.run(main())
+"""
+
+
+def test_the_sdk_is_loaded_beside_the_event_loop() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.stdout.splitlines() == [
+        "['connecting', 'connecting'] False",
+        "['command not found: no-such-command', 'command not found: no-such-command'] {False}",
+    ], done.stderr
+
+
 # --- starting ---------------------------------------------------------------------------
 
 
