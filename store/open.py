@@ -50,9 +50,9 @@ async def open_store(
             on_commit()
 
     writer = Writer(path, clock=clock, pace=pace, on_commit=tell)
-    await writer.start()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(writer.close)
+        await writer.start()
         # Loads SQLAlchemy's asynchronous part, which a mere import of the package must not.
         from store.readers import open_readers
 

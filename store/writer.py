@@ -117,7 +117,7 @@ class Writer:
             StoreBroken: Nothing can be written any more.
         """
         if self._closing.is_set():
-            raise StoreBusy("it is being closed")
+            raise self._refusal()
         future: asyncio.Future[T] = self._loop.create_future()
         self._jobs.put(_Job(run, future, time.monotonic()))
         return await future
@@ -226,6 +226,10 @@ class Writer:
                 jobs = self._still_waiting(jobs, error)
                 if jobs:
                     delay = self._pause(delay)
+            except BaseException:
+                # A fault of this program, which ends the thread: these callers must not wait on.
+                self._fail(jobs, StoreBusy("internal error"))
+                raise
             else:
                 self._healthy()
                 self._post(self._settle_committed, outcomes, work.wrote_event)
@@ -333,7 +337,12 @@ class Writer:
                 job = self._jobs.get_nowait()
                 if job is not None:
                     jobs.append(job)
-        self._fail(jobs, StoreBusy("it is closed"))
+        self._fail(jobs, self._refusal())
+
+    def _refusal(self) -> StoreError:
+        if self._health.broken:
+            return StoreBroken(str(self._path), self._health.broken)
+        return StoreBusy("it is closed")
 
     def _fail(self, jobs: list[_Job], error: StoreError) -> None:
         self._post(self._settle, [_Outcome(job.future, error=error) for job in jobs])

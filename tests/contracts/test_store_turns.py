@@ -207,6 +207,26 @@ async def test_a_repeatable_call_may_be_sent_again_and_no_other(opened: OpenStor
     assert recorded.arguments == {2: ARGUMENTS}
 
 
+async def test_a_call_that_is_out_is_not_sent_again_unless_it_may_be_repeated(
+    opened: OpenStore,
+) -> None:
+    await opened.store.accept(message("go"))
+    claim = await claimed(opened)
+    await opened.store.record_steps(record(claim, planned=(planned(1),), sent=(SentStep(n=1),)))
+
+    with pytest.raises(Conflict):
+        await opened.store.record_steps(record(claim, sent=(SentStep(n=1, again=True),)))
+
+
+async def test_a_zombie_does_not_learn_the_end_of_the_turn_it_lost(opened: OpenStore) -> None:
+    await opened.store.accept(message("go"))
+    zombie = await claimed(opened)
+    await opened.store.commit_turn(commit(await restarted(opened), "owner"))
+
+    with pytest.raises(Fenced):
+        await opened.store.commit_turn(commit(zombie, "zombie"))
+
+
 async def test_an_outdated_fence_writes_nothing(opened: OpenStore) -> None:
     await opened.store.accept(message("go"))
     zombie = await claimed(opened)

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from gateway.domain.canonical import CanonicalJson, canonical, sha256_of
@@ -273,3 +274,8 @@ def sending(
         cost_ms=cost or {},
         burst_ms=burst,
     )
+
+
+def with_arguments(asked: Question, arguments: CanonicalJson) -> Question:
+    """The question about other arguments."""
+    return replace(asked, arguments=arguments, args_sha=sha256_of(arguments))
