@@ -19,19 +19,23 @@ SHOWN_INLINE: Final = 1_200
 """What it shows of longer ones, which go first as a file."""
 
 _LIMIT: Final = MAX_TEXT - NOTE_UNITS
+_CAPABILITIES: Final = Capabilities(
+    max_text=MAX_TEXT,
+    buttons=True,
+    max_inline=MAX_INLINE,
+    edits=True,
+    threads=True,
+    uploads=True,
+)
 
 
 class TelegramRenderer:
     """Implements `gateway.ports.Renderer`."""
 
-    capabilities: Final = Capabilities(
-        max_text=MAX_TEXT,
-        buttons=True,
-        max_inline=MAX_INLINE,
-        edits=True,
-        threads=True,
-        uploads=True,
-    )
+    @property
+    def capabilities(self) -> Capabilities:
+        """What Telegram can do."""
+        return _CAPABILITIES
 
     def text(self, markdown: str) -> tuple[Part, ...]:
         """Return the messages of a reply; none when nothing of it would be seen."""

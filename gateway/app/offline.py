@@ -57,7 +57,7 @@ async def open_deciding(
     """
     from adapters.terminal.ids import PLATFORM
     from adapters.terminal.markup import TerminalRenderer
-    from gateway.app.platforms import build_platforms
+    from gateway.app.platforms import renderers_of, with_profile
     from gateway.runtime.access import Access
     from gateway.runtime.clock import SystemClock
     from gateway.runtime.decisions import Decisions
@@ -68,19 +68,15 @@ async def open_deciding(
     config, clock = loaded.config, SystemClock()
     with hold_home(home.path):
         async with open_store(home.state_db, clock=clock) as opened:
-            platforms = build_platforms(config, environ=environ, clock=clock)
+            renderers = renderers_of(config, with_profile(home, environ))
             yield Offline(
                 store=opened.store,
                 readers=opened.readers,
                 decisions=Decisions(
                     opened.store,
                     opened.readers.questions,
-                    {PLATFORM: TerminalRenderer(), **platforms.renderers},
-                    Access(
-                        config.access,
-                        operators=frozenset({operator}),
-                        allowed=platforms.allowed,
-                    ),
+                    {PLATFORM: TerminalRenderer(), **renderers},
+                    Access(config.access, operators=frozenset({operator}), allowed={}),
                     Wakeups(),
                     clock,
                     config.approvals,

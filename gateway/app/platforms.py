@@ -1,27 +1,38 @@
-"""The chat platforms of a configuration: each adapter with what the runtime needs to know of it."""
+"""The chat platforms of a configuration: each adapter with what the runtime needs to know of it.
+
+A platform's package is imported when it is configured, and never otherwise.
+"""
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gateway.domain.health import Health, HealthState
-from gateway.domain.ids import Place
+from gateway.domain.ids import ChatType, Place
 from gateway.ports import Adapter, Clock, PressAnswering, Renderer
 
 if TYPE_CHECKING:
+    from adapters.telegram.config import ParsedTelegram, TelegramAccount
+    from gateway.config.home import Home
     from gateway.config.schema import Config
     from gateway.runtime.delivery import Budget
+    from gateway.telemetry.redact import Redactor
+    from store.open import OpenStore
 
 logger = logging.getLogger(__name__)
 
 Account = tuple[str, str]
 """Platform and account."""
 
+TELEGRAM: Final = "telegram"
+TELEGRAM_VARIABLE: Final = "TELEGRAM_BOT_TOKEN"
+
 
 @dataclass(slots=True, kw_only=True)
 class Platforms:
-    """What was built; `health` also has the accounts that could not be started, with the reason.
+    """What was opened; `health` also has the platforms that do not run, with the reason.
 
     `homes` are the home channels of the configuration.
     """
@@ -36,17 +47,111 @@ class Platforms:
     )
     homes: list[Place] = field(default_factory=list[Place])
 
-    def off(self, platform: str, account: str, *, reason: str, clock: Clock) -> None:
-        """Note an account that does not run."""
-        logger.error("%s is off: %s", f"{platform}@{account}" if account else platform, reason)
+    def off(self, platform: str, *, reason: str, clock: Clock) -> None:
+        """Note a platform that does not run."""
+        logger.error("%s is off: %s", platform, reason)
         health = Health(state=HealthState.OFF, since=clock.now(), reason=reason)
-        self.health[(platform, account)] = lambda: health
+        self.health[(platform, "")] = lambda: health
 
 
-def build_platforms(config: "Config", *, environ: Mapping[str, str], clock: Clock) -> Platforms:
-    """Build every platform that is configured; one that cannot be built stops no other."""
-    del environ
-    built = Platforms()
+async def open_platforms(
+    config: "Config",
+    *,
+    environ: Mapping[str, str],
+    redactor: "Redactor",
+    store: "OpenStore",
+    clock: Clock,
+    stack: AsyncExitStack,
+) -> Platforms:
+    """Open every platform that is configured, until the stack ends; connects to none yet.
+
+    `environ` has the profile's own variables too.
+    """
+    opened = Platforms()
     for name in config.platforms:
-        built.off(name, "", reason="this version does not support it", clock=clock)
-    return built
+        if name != TELEGRAM:
+            opened.off(name, reason="this version does not support it", clock=clock)
+    found = _telegram(config, environ)
+    for account in () if found is None else found.accounts:
+        redactor.add({account.token.get_secret_value(), account.webhook.secret.get_secret_value()})
+        await _open_telegram(opened, account, config, store=store, clock=clock, stack=stack)
+    return opened
+
+
+def renderers_of(config: "Config", environ: Mapping[str, str]) -> dict[str, Renderer]:
+    """Return how cards are laid out on the configured platforms, without opening any."""
+    found = _telegram(config, environ)
+    if found is None or not found.accounts:
+        return {}
+    from adapters.telegram.markup import TelegramRenderer
+
+    return {TELEGRAM: TelegramRenderer()}
+
+
+def with_profile(home: "Home", environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the environment with the variables of the profile's `.env`, which come first.
+
+    Raises:
+        ConfigError: The file cannot be read.
+    """
+    from gateway.config.dotenv import read_env_file
+
+    return {**environ, **read_env_file(home.env_file).variables}
+
+
+def _telegram(config: "Config", environ: Mapping[str, str]) -> "ParsedTelegram | None":
+    if TELEGRAM not in config.platforms and not environ.get(TELEGRAM_VARIABLE):
+        return None
+    from adapters.telegram.config import parse_telegram
+
+    found = parse_telegram(config.platforms.get(TELEGRAM), environ=environ)
+    for problem in found.problems:
+        logger.warning("configuration: %s: %s", problem.path, problem.message)
+    return found
+
+
+async def _open_telegram(
+    opened: Platforms,
+    account: "TelegramAccount",
+    config: "Config",
+    *,
+    store: "OpenStore",
+    clock: Clock,
+    stack: AsyncExitStack,
+) -> None:
+    from adapters.telegram.adapter import Setting, open_telegram
+    from adapters.telegram.markup import TelegramRenderer
+    from adapters.telegram.traffic import BURST_MS, SEND_COST_MS
+    from gateway.runtime.commands import COMMANDS
+    from gateway.runtime.delivery import Budget
+
+    adapter = await stack.enter_async_context(
+        open_telegram(
+            account,
+            sent=store.readers.sent,
+            chats=store.store,
+            clock=clock,
+            setting=Setting(
+                menu=[(command.name, command.summary) for command in COMMANDS],
+                sessions_per_user=config.gateway.group_sessions_per_user,
+            ),
+        )
+    )
+    key = (TELEGRAM, account.name)
+    opened.adapters.append(adapter)
+    opened.renderers[TELEGRAM] = TelegramRenderer()
+    opened.budgets[key] = Budget(cost_ms=SEND_COST_MS, burst_ms=BURST_MS)
+    opened.answering[key] = adapter
+    opened.health[key] = lambda: adapter.health
+    known = opened.allowed.get(TELEGRAM, frozenset())
+    opened.allowed[TELEGRAM] = known | account.people
+    if account.home_channel:
+        opened.homes.append(_telegram_home(account))
+
+
+def _telegram_home(account: "TelegramAccount") -> Place:
+    from adapters.telegram.ids import is_private
+
+    chat = account.home_channel
+    chat_type = ChatType.DM if is_private(chat) else ChatType.CHANNEL
+    return Place(platform=TELEGRAM, account=account.name, chat=chat, chat_type=chat_type)

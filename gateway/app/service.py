@@ -16,7 +16,8 @@ from gateway.app.parts import (
     program_version,
     server_loader,
 )
-from gateway.app.platforms import Platforms, build_platforms
+from gateway.app.platforms import Platforms, open_platforms, with_profile
+from gateway.domain.conversation import Channel
 from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import Actor
 from gateway.domain.operations.upkeep import SetHome
@@ -91,11 +92,17 @@ async def run_gateway(
             store=store,
             provider=provider,
             host=host,
-            platforms=build_platforms(loaded.config, environ=environ, clock=clock),
+            platforms=await open_platforms(
+                loaded.config,
+                environ=with_profile(home, environ),
+                redactor=redactor,
+                store=store,
+                clock=clock,
+                stack=stack,
+            ),
             terminals=AttachedTerminals(),
         )
-        for place in parts.platforms.homes:
-            await store.store.set_home(SetHome(place=place, by=Actor(platform="config", id="")))
+        await _set_homes(parts)
         runtime = _runtime(parts)
         stack.enter_context(ending_on_signal(runtime, hard=True))
         heartbeat = Heartbeat(clock)
@@ -107,6 +114,19 @@ async def run_gateway(
             await runtime.ready.wait()
             await _serve(desk, path, working, ready)
             beating.cancel()
+
+
+async def _set_homes(parts: _Parts) -> None:
+    for place in parts.platforms.homes:
+        account = f"@{place.account}" if place.account else ""
+        known = await parts.store.readers.channels.resolve(
+            f"{place.platform}{account}:{place.chat}"
+        )
+        if isinstance(known, Channel):
+            # What the chat really is was seen; from its id it is only guessed.
+            place = known.place
+        by = Actor(platform="config", id=place.platform)
+        await parts.store.store.set_home(SetHome(place=place, by=by))
 
 
 async def _serve(

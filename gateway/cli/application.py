@@ -31,6 +31,7 @@ class HermesGroup(LazyGroup):
             target="gateway.cli.gateway:app",
             help="Run the gateway, or ask and end the running one.",
         ),
+        "send": LazyCommand(target="gateway.cli.send:app", help="Post a message as the bot."),
     }
 
 

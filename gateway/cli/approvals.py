@@ -207,7 +207,7 @@ def _decide(ctx: typer.Context, identifier: str, action: Action, reason: str) ->
 async def _decide_offline(
     ctx: typer.Context, identifier: str, action: Action, reason: str
 ) -> "Decided":
-    from gateway.control.judging import NEEDS_ANSWERS, judged_action
+    from gateway.control.judging import NEEDS_ANSWERS, judged_action, refused_sentence
     from gateway.control.operators import operator_here
     from gateway.domain.operations.questions import Counted, Settled
     from gateway.domain.question import Surface
@@ -226,7 +226,8 @@ async def _decide_offline(
             return Decided(question=question.id, action=ruling.decision.action)
         if isinstance(ruling, Counted):
             return Decided(question=question.id, action=wanted, votes_needed=ruling.votes_needed)
-        sentence = offline.decisions.sentence(ruling, question, actor=actor, action=wanted)
+        current = ruling.question or question
+        sentence = refused_sentence(offline.decisions, ruling, current, actor=actor, action=wanted)
     raise CommandFailed(sentence)
 
 

@@ -8,7 +8,12 @@ from starlette.responses import JSONResponse, Response
 from gateway.control.body import Body, read_body
 from gateway.control.callers import caller, check_no_agent, surface_of
 from gateway.control.desk import Desk
-from gateway.control.judging import DECISIONS, NEEDS_ANSWERS, judged_action
+from gateway.control.judging import (
+    DECISIONS,
+    NEEDS_ANSWERS,
+    judged_action,
+    refused_sentence,
+)
 from gateway.control.problems import Problem
 from gateway.control.shapes import decision_json
 from gateway.domain.conversation import Ambiguous
@@ -109,8 +114,9 @@ def check_ruling(
         case Refused():
             current = ruling.question or question
             actor = caller(desk, surface=surface)
-            sentence = desk.decisions.sentence(ruling, current, actor=actor, action=action)
-            details = decision_json(desk.decisions.named(current))
+            named = desk.decisions.named(current)
+            sentence = refused_sentence(desk.decisions, ruling, named, actor=actor, action=action)
+            details = decision_json(named)
             raise Problem(_CODE_OF[ruling.why], sentence, details=details)
 
 
