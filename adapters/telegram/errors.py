@@ -44,14 +44,13 @@ def never_left(error: sdk.TelegramError) -> bool:
 
 def cause_of(error: sdk.TelegramError) -> str:
     """Return what went wrong with a connection, without the address: it holds the token."""
-    cause = error.__cause__
     if isinstance(error, sdk.TimedOut):
         return "no answer in time"
-    if isinstance(cause, httpx.HTTPError):
-        return type(cause).__name__
-    if isinstance(error, sdk.Conflict):
-        return error.message
-    return f"{type(error).__name__}: {error.message[:200]}"
+    cause = error.__cause__
+    if cause is None or isinstance(cause, sdk.TelegramError):
+        # What Telegram says; behind the first sentence comes an answer that could not be read.
+        return error.message.partition(". ")[0][:200]
+    return type(cause).__name__
 
 
 def retry_seconds(error: sdk.RetryAfter) -> float:

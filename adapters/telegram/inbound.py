@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from telegram import CallbackQuery, Chat, InaccessibleMessage, Message, MessageEntity, Update, User
+from telegram import (
+    CallbackQuery,
+    Chat,
+    MaybeInaccessibleMessage,
+    Message,
+    MessageEntity,
+    Update,
+    User,
+)
+from telegram.constants import ZERO_DATE
 
 from adapters.telegram.attachments import attachments_of, words_of
 from adapters.telegram.buttons import token_in
@@ -80,7 +89,7 @@ def asked_about(update: Update, us: Us) -> tuple[str, int] | None:
     if message is not None and _replies_to_us(message, us) and message.reply_to_message:
         return str(message.chat.id), message.reply_to_message.message_id
     query = update.callback_query
-    if query is not None and isinstance(query.message, InaccessibleMessage):
+    if query is not None and query.message is not None and _accessible(query.message) is None:
         return str(query.message.chat.id), query.message.message_id
     return None
 
@@ -221,7 +230,7 @@ def _press(
     if shown is None:
         return None
     sender = _person(query.from_user)
-    message = shown if isinstance(shown, Message) else None
+    message = _accessible(shown)
     place = _place(shown.chat, us, sender=sender, message=message)
     if message is None and sent is not None:
         # What is left of an old message does not say its topic; its delivery does.
@@ -235,6 +244,12 @@ def _press(
         token=token_in(query.data or ""),
         interaction=query.id,
     )
+
+
+def _accessible(shown: MaybeInaccessibleMessage) -> Message | None:
+    """Return a message that is still there; of others only chat and id are told, and no date."""
+    # The library builds a whole message either way.
+    return shown if isinstance(shown, Message) and shown.date > ZERO_DATE else None
 
 
 # --- who and where ------------------------------------------------------------------

@@ -134,9 +134,10 @@ async def test_a_file_is_found_by_its_name_and_never_mistaken_for_another() -> N
             assert one is not None
             assert two is not None
             first = await lose(run, dm(), one, arrives=False)
-            second = await lose(run, dm(), two, arrives=True)
+            await lose(run, dm(), two, arrives=True)
 
             assert await run.adapter.settle_unsure(first) is None
+            assert len(chat.replies) == 1
 
 
 async def test_the_file_that_arrived_is_adopted() -> None:
