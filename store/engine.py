@@ -8,14 +8,11 @@ import os
 import sqlite3
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
 from gateway.domain.errors import ForeignDatabase, SchemaTooNew, StoreBroken
 from store.codec import decode_text
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 APPLICATION_ID: Final = 1213353287
 """'HRMG', in the header of every database of ours."""
@@ -47,7 +44,7 @@ def database_uri(path: Path, *, mode: str, immutable: bool = False) -> str:
     return f"file:{quote(str(path))}?mode={mode}" + ("&immutable=1" if immutable else "")
 
 
-def open_connection(path: Path) -> "Connection":
+def open_connection(path: Path) -> sqlite3.Connection:
     """Return the one writing connection, in autocommit, on a database that is ours.
 
     Its schema may still be older than the program (`store.migrations.bring_up`).
@@ -58,23 +55,16 @@ def open_connection(path: Path) -> "Connection":
         StoreBroken: It cannot be a database of ours any more, or not be written.
         sqlite3.Error: It could not be opened; `store.faults.error_at_open` says what that means.
     """
-    # Here and not above: a command that never opens the store must not pay for the import.
-    from sqlalchemy import create_engine
-    from sqlalchemy.pool import StaticPool
-
     new = _is_new(path)
     if not new:
         _check_file(path)
     raw = _connect(path, new=new)
     try:
         _claim_file(raw, path)
-        engine = create_engine(
-            "sqlite://", creator=lambda: raw, poolclass=StaticPool, isolation_level="AUTOCOMMIT"
-        )
-        return engine.connect()
     except BaseException:
         raw.close()
         raise
+    return raw
 
 
 def open_reader(path: Path, *, busy_seconds: float) -> sqlite3.Connection:
@@ -90,21 +80,6 @@ def open_reader(path: Path, *, busy_seconds: float) -> sqlite3.Connection:
     raw.row_factory = sqlite3.Row
     raw.execute("PRAGMA query_only = ON")
     return raw
-
-
-def driver_connection(connection: "Connection") -> sqlite3.Connection:
-    """Return the driver's own connection behind SQLAlchemy's."""
-    raw = connection.connection.driver_connection
-    if not isinstance(raw, sqlite3.Connection):
-        raise TypeError("not a SQLite connection")
-    return raw
-
-
-def close_connection(connection: "Connection") -> None:
-    """Close the connection and the file under it."""
-    engine = connection.engine
-    connection.close()
-    engine.dispose()
 
 
 def _is_new(path: Path) -> bool:

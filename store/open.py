@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from gateway.ports import Clock, Readers, Store, StoreHealth
+from store.readers import open_readers
 from store.sqlite import SqliteStore
 from store.writer import DEFAULT_PACE, Pace, Writer
 
@@ -53,9 +54,6 @@ async def open_store(
     async with AsyncExitStack() as stack:
         stack.push_async_callback(writer.close)
         await writer.start()
-        # Loads SQLAlchemy's asynchronous part, which a mere import of the package must not.
-        from store.readers import open_readers
-
         readers = await stack.enter_async_context(open_readers(path, clock=clock))
         new_event.append(readers.notify)
         yield OpenStore(store=SqliteStore(writer), readers=readers.ports, writer=writer)

@@ -15,18 +15,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from gateway.domain.errors import Conflict, StoreBroken, StoreBusy, StoreError
 from gateway.ports import Clock, StoreHealth
 from store.checkpoints import Checkpoints
 from store.codec import ms
+from store.engine import open_connection
 from store.faults import Trouble, error_at_open, trouble_of
 from store.inode_guard import InodeGuard
+from store.migrations import bring_up
 from store.work import Unguarded, Work
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -149,22 +148,18 @@ class Writer:
         except StoreError as error:
             self._post(self._settle_opened, error)
             return
-        # Loaded by now; the import at the top would cost every command that only names the store.
-        from store.engine import close_connection, driver_connection
-
         try:
-            raw = driver_connection(connection)
-            work = Work(raw)
-            checkpoints = Checkpoints(raw)
+            work = Work(connection)
+            checkpoints = Checkpoints(connection)
             self._post(self._settle_opened, None)
             self._serve(work, checkpoints)
             if not self._health.broken:
                 with suppress(sqlite3.Error):
                     checkpoints.fold()
         finally:
-            close_connection(connection)
+            connection.close()
 
-    def _open(self) -> "Connection":
+    def _open(self) -> sqlite3.Connection:
         end = time.monotonic() + self._pace.busy_limit
         delay = _FIRST_DELAY
         while True:
@@ -382,18 +377,13 @@ class Writer:
         self._on_commit(wrote_event)
 
 
-def _open_current(path: Path) -> "Connection":
+def _open_current(path: Path) -> sqlite3.Connection:
     """Open the database and bring its schema up to the program's."""
-    # Loaded in the thread: SQLAlchemy must not hold up the event loop, nor commands that only
-    # name the store.
-    from store.engine import close_connection, open_connection
-    from store.migrations import bring_up
-
     connection = open_connection(path)
     try:
         bring_up(connection, path)
     except BaseException:
-        close_connection(connection)
+        connection.close()
         raise
     return connection
 

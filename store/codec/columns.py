@@ -24,7 +24,7 @@ decode_text = partial(str, encoding="utf-8", errors="surrogateescape")
 
 
 class RowLike(Protocol):
-    """A row by column name: SQLAlchemy's `RowMapping`, `sqlite3.Row`, a dict."""
+    """A row by column name: `sqlite3.Row`, a dict."""
 
     def __getitem__(self, key: str, /) -> Any: ...
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from gateway.domain.ids import ChatType, Place
-from store.engine import close_connection, open_connection
+from store.engine import open_connection
 from store.migrations import bring_up
 
 DM = Place(platform="telegram", chat="100", chat_type=ChatType.DM)
@@ -226,5 +226,5 @@ def _empty_store() -> bytes:
         try:
             bring_up(connection, path)
         finally:
-            close_connection(connection)
+            connection.close()
         return path.read_bytes()
