@@ -7,7 +7,7 @@ from collections.abc import Callable
 STEP_SECONDS = 0.01
 
 
-def eventually(holds: Callable[[], bool], *, seconds: float = 10, what: str = "condition") -> None:
+def eventually(holds: Callable[[], bool], *, seconds: float = 30, what: str = "condition") -> None:
     """Return once `holds()`; fail the test when it does not within `seconds`."""
     end = time.monotonic() + seconds
     while not holds():
@@ -17,7 +17,7 @@ def eventually(holds: Callable[[], bool], *, seconds: float = 10, what: str = "c
 
 
 async def eventually_async(
-    holds: Callable[[], bool], *, seconds: float = 10, what: str = "condition"
+    holds: Callable[[], bool], *, seconds: float = 30, what: str = "condition"
 ) -> None:
     """Do the same without blocking the event loop."""
     end = time.monotonic() + seconds
