@@ -18,10 +18,10 @@ MAX_CONNECTIONS: Final = 64
 REQUEST_SECONDS: Final = 5.0
 """From the first byte expected to the last one of a request."""
 
+_FULL_BODY: Final = b'{"error": "the gateway has too many connections", "code": "rate_limited"}'
 _FULL: Final = (
-    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n"
-    b"connection: close\r\ncontent-length: 67\r\n\r\n"
-    b'{"error": "the gateway has too many connections", "code": "stopping"}'
+    b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\nconnection: close\r\n"
+    b"content-length: %d\r\n\r\n%b" % (len(_FULL_BODY), _FULL_BODY)
 )
 
 
