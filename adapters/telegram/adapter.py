@@ -127,6 +127,7 @@ class TelegramAdapter:
                 self._config.webhook,
                 connection=self._connection,
                 clock=self._clock,
+                caught_up=self._caught_up,
             )
             return
         await poll(
@@ -163,7 +164,7 @@ class TelegramAdapter:
 
     async def show_typing(self, place: Place) -> None:
         """Show for some seconds that an answer is being worked on."""
-        await self._sender.type(place)
+        await self._sender.show_typing(place)
 
     async def _introduced(self) -> User:
         """Return who we are, once the service says so."""

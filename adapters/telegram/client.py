@@ -4,6 +4,7 @@ The library decodes a batch of updates as a whole: one it cannot read would hold
 would log their texts. So this reads each by itself and hands over what can be read.
 """
 
+import json
 import logging
 import os
 from collections.abc import AsyncGenerator, Sequence
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from telegram import Bot, Update
-from telegram.request import BaseRequest, HTTPXRequest
+from telegram.error import TelegramError
+from telegram.request import HTTPXRequest
 
 from adapters.telegram.config import TelegramAccount
 
@@ -30,6 +32,7 @@ POLL_LIMIT: Final = 100
 READ_SECONDS: Final = 20.0
 CONNECT_SECONDS: Final = 10.0
 CONNECTIONS: Final = 32
+UNREADABLE: Final = "the answer cannot be read"
 
 # A new file of a platform's wire format may be anything; these are how decoding it fails.
 _UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError)
@@ -44,7 +47,26 @@ class Batch:
     full: bool
 
 
-class UpdateRequest(HTTPXRequest):
+class QuietRequest(HTTPXRequest):
+    """Reads answers like its base, which would log one that is no JSON whole."""
+
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, Any]:
+        """Read an answer.
+
+        Raises:
+            TelegramError: It is no JSON object.
+        """
+        try:
+            answer = cast("object", json.loads(payload.decode("utf-8", "replace")))
+        except ValueError as error:
+            raise TelegramError(UNREADABLE) from error
+        if not isinstance(answer, dict):
+            raise TelegramError(UNREADABLE)
+        return cast("dict[str, Any]", answer)
+
+
+class UpdateRequest(QuietRequest):
     """Takes the updates out of an answer before the library decodes them."""
 
     def __init__(self) -> None:
@@ -55,7 +77,7 @@ class UpdateRequest(HTTPXRequest):
 
     def parse_json_payload(self, payload: bytes) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Read an answer; its updates are kept for `take`."""
-        answer = BaseRequest.parse_json_payload(payload)
+        answer = QuietRequest.parse_json_payload(payload)
         result = answer.get("result")
         if isinstance(result, list):
             self._bodies = cast("list[dict[str, Any]]", result)
@@ -79,7 +101,7 @@ class Client:
             account.token.get_secret_value(),
             base_url=f"{account.base_url}/bot",
             base_file_url=f"{account.base_url}/file/bot",
-            request=HTTPXRequest(
+            request=QuietRequest(
                 connection_pool_size=CONNECTIONS,
                 read_timeout=READ_SECONDS,
                 write_timeout=READ_SECONDS,

@@ -123,7 +123,7 @@ class Sender:
         except sdk.TelegramError as error:
             logger.debug("a press could not be answered: %s", type(error).__name__)
 
-    async def type(self, place: Place) -> None:
+    async def show_typing(self, place: Place) -> None:
         """Show that an answer is being worked on, unless the chat is busy."""
         if not self._traffic.may_type(place.chat):
             return

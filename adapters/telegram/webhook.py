@@ -32,6 +32,8 @@ SECRET_HEADER: Final = "x-telegram-bot-api-secret-token"  # noqa: S105 - the hea
 MAX_CONNECTIONS: Final = 1
 """Telegram posts one update after the other, so a chat keeps its order."""
 CHECK_SECONDS: Final = 60.0
+MAX_LOOKS: Final = 30
+LOOK_SECONDS: Final = 2.0
 LISTEN_AGAIN_SECONDS: Final = 30.0
 MAX_POSTS: Final = 64
 STOP_SECONDS: Final = 5
@@ -40,9 +42,15 @@ _Take = Callable[[dict[str, Any]], Awaitable[bool]]
 
 
 async def receive(
-    client: Client, feed: Feed, config: WebhookConfig, *, connection: Connection, clock: Clock
+    client: Client,
+    feed: Feed,
+    config: WebhookConfig,
+    *,
+    connection: Connection,
+    clock: Clock,
+    caught_up: asyncio.Event,
 ) -> None:
-    """Listen, register and feed updates until cancelled."""
+    """Listen, register and feed updates until cancelled; `caught_up`: nothing waits with Telegram."""
     one_at_a_time = asyncio.Lock()
 
     async def take(body: dict[str, Any]) -> bool:
@@ -58,14 +66,21 @@ async def receive(
         try:
             async with _bound(config.listen) as listener, asyncio.TaskGroup() as tasks:
                 tasks.create_task(_serve(listener, secret, take), name="telegram:webhook")
-                await _stay_registered(client, config, connection=connection, clock=clock)
+                await _stay_registered(
+                    client, config, connection=connection, clock=clock, caught_up=caught_up
+                )
         except OSError as error:
             connection.degraded(f"cannot listen on {config.listen}: {error.strerror}")
         await clock.sleep(LISTEN_AGAIN_SECONDS)
 
 
 async def _stay_registered(
-    client: Client, config: WebhookConfig, *, connection: Connection, clock: Clock
+    client: Client,
+    config: WebhookConfig,
+    *,
+    connection: Connection,
+    clock: Clock,
+    caught_up: asyncio.Event,
 ) -> None:
     """Tell Telegram where to post, and again from time to time: somebody may have changed it."""
     recovery = Recovery(connection)
@@ -79,7 +94,20 @@ async def _stay_registered(
             continue
         recovery.worked()
         connection.heard()
+        for _ in range(MAX_LOOKS):
+            if await _drained(client):
+                caught_up.set()
+                break
+            caught_up.clear()
+            await clock.sleep(LOOK_SECONDS)
         await clock.sleep(CHECK_SECONDS)
+
+
+async def _drained(client: Client) -> bool:
+    try:
+        return (await client.bot.get_webhook_info()).pending_update_count == 0
+    except sdk.TelegramError:
+        return False
 
 
 async def _register(client: Client, config: WebhookConfig) -> None:

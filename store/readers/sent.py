@@ -42,7 +42,7 @@ class SentReader:
             return Neighbours(known=(), unsettled=0)
         account = {"platform": asked["platform"], "account": asked["account"]}
         rows: list[RowLike] = []
-        for statement in (sql.KNOWN_SENT, sql.KNOWN_RECEIVED):
+        for statement in (sql.KNOWN_SENT, sql.KNOWN_RECEIVED, sql.KNOWN_GIVEN):
             rows += await self._database.all(statement, depth=DEPTH, limit=MAX_KNOWN, **account)
         began = asked["sending_at"] or 0
 

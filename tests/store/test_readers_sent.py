@@ -39,6 +39,8 @@ async def test_the_neighbours_of_a_send_say_what_was_known_when_it_began(
     rows.delivery(foreign, state="sent", native_id="99", sent_at=1_000)
     rows.message(mine, native_id="11", created_at=2_000)
     rows.message(mine, native_id="14", created_at=4_000)
+    rows.inbound(mine, json.dumps({"native_id": "9"}), received_at=1_500)
+    rows.inbound(mine, json.dumps({"native_id": "q1"}), kind="press", received_at=1_500)
     rows.delivery(other, state="sending", sending_at=2_500)
     lost = rows.delivery(mine, state="uncertain", sending_at=2_000)
 
@@ -50,6 +52,7 @@ async def test_the_neighbours_of_a_send_say_what_was_known_when_it_began(
             KnownId(chat="200", native_id="10", earlier=True),
             KnownId(chat="100", native_id="14", earlier=False),
             KnownId(chat="100", native_id="11", earlier=True),
+            KnownId(chat="100", native_id="9", earlier=True),
         ),
         unsettled=2,
     )

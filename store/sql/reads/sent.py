@@ -33,6 +33,15 @@ KNOWN_RECEIVED: Final = lines(
     "  AND c.platform = :platform AND c.account = :account",
     "ORDER BY m.id DESC LIMIT :limit",
 )
+# Commands and typed answers are messages on their platform, and none here.
+KNOWN_GIVEN: Final = lines(
+    "SELECT i.id, c.chat_key, json_extract(i.payload, '$.native_id') AS native_id,",
+    "  i.received_at AS at",
+    "FROM inbound i CROSS JOIN conversation c ON c.id = i.conversation_id",
+    "WHERE i.id > (SELECT max(id) FROM inbound) - :depth AND i.kind IN ('command','form')",
+    "  AND c.platform = :platform AND c.account = :account",
+    "ORDER BY i.id DESC LIMIT :limit",
+)
 UNSETTLED: Final = lines(
     "SELECT (SELECT count(*) FROM delivery d JOIN chat c ON c.id = d.chat_id",
     "    WHERE d.state = 'sending' AND d.kind <> 'edit'",

@@ -6,10 +6,11 @@ import httpx
 import pytest
 
 from adapters.telegram.webhook import MAX_BODY
-from gateway.domain.errors import StoreBusy
+from gateway.domain.delivery import DeliveryKind, Part
+from gateway.domain.errors import DeliveryUnsure, StoreBusy
 from gateway.domain.health import HealthState
-from tests.adapters.telegram.rig import TOKEN, Rig, rig, unhurried
-from tests.fakes.telegram import Town, refuse
+from tests.adapters.telegram.rig import TOKEN, Rig, dm, rig, unhurried
+from tests.fakes.telegram import Fault, Town, Trouble, refuse
 from tests.support.eventually import eventually_async
 from tests.support.requirement import requirement
 
@@ -156,3 +157,19 @@ async def test_without_an_address_nothing_is_registered_but_posts_are_taken() ->
 
         assert town.count("setWebhook") == 0
         assert run.inbox.texts == ["hello"]
+
+
+@requirement("design.delivery.telegram_probe")
+async def test_a_lost_send_is_settled_once_telegram_has_posted_what_waited() -> None:
+    async with unhurried() as town:
+        chat = town.private(town.user(111, "Ana"), bot=town.bot(TOKEN))
+        async with listening(town) as (run, _):
+            said = await chat.say("hello")
+            await run.inbox.until(lambda: run.inbox.texts)
+            run.account_for(chat.id, said.id)
+            town.fail(Fault(trouble=Trouble.CUT_BEFORE, method="sendMessage"))
+            delivery = run.delivery(dm(), Part(kind=DeliveryKind.TEXT, body="done"))
+            with pytest.raises(DeliveryUnsure):
+                await run.adapter.send(delivery)
+
+            assert await run.adapter.settle_unsure(delivery) is None
