@@ -139,7 +139,7 @@ class Writer:
             logger.exception("the writer of %s ended", self._path)
             self._break(f"internal error: {error}")
         finally:
-            self._refuse_rest()
+            self._closing.set()
             self._post(self._settle_ended)
 
     def _work(self) -> None:
@@ -325,15 +325,6 @@ class Writer:
             self._closing.set()
             logger.error("the store stops: %s", problem)
 
-    def _refuse_rest(self) -> None:
-        jobs: list[_Job] = []
-        with suppress(queue.Empty):
-            while True:
-                job = self._jobs.get_nowait()
-                if job is not None:
-                    jobs.append(job)
-        self._fail(jobs, self._refusal())
-
     def _refusal(self) -> StoreError:
         if self._health.broken:
             return StoreBroken(str(self._path), self._health.broken)
@@ -360,8 +351,19 @@ class Writer:
     def _settle_ended(self) -> None:
         if not self._opened.done():
             self._opened.set_exception(StoreBroken(str(self._path), self._health.broken))
+        # Here, where jobs come from, so that none slips in between the last look and the end.
+        self._settle([_Outcome(job.future, error=self._refusal()) for job in self._left()])
         if not self._ended.done():
             self._ended.set_result(None)
+
+    def _left(self) -> list[_Job]:
+        jobs: list[_Job] = []
+        with suppress(queue.Empty):
+            while True:
+                job = self._jobs.get_nowait()
+                if job is not None:
+                    jobs.append(job)
+        return jobs
 
     def _settle(self, outcomes: list[_Outcome]) -> None:
         for outcome in outcomes:
