@@ -8,6 +8,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -35,11 +36,20 @@ REFRESH_SECONDS: Final = 20.0
 LISTEN_AGAIN_SECONDS: Final = 30.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreed:
+    """What a server speaks, and how many seconds it took from its start to agree on that."""
+
+    era: Era
+    protocol_version: str
+    seconds: float
+
+
 class Connection:
     """The connection of one server entry; `run` is its owner, everything else only asks.
 
-    `state`, `reason`, `since`, `next_probe_at` and `catalog` are for reading; `on_change` is
-    called after one of them changed. A parked server keeps the catalog it had.
+    `state`, `reason`, `since`, `next_probe_at`, `agreed` and `catalog` are for reading;
+    `on_change` is called after one of them changed. A parked server keeps the catalog it had.
     """
 
     def __init__(
@@ -61,6 +71,8 @@ class Connection:
         self.reason = ""
         self.since: datetime = clock.now()
         self.next_probe_at: datetime | None = None
+        self.agreed: Agreed | None = None
+        """The agreement of the last session."""
         self.catalog: Catalog | None = None
         self.calls = Calls(server, clock=clock)
         self._open_link = open_link
@@ -112,6 +124,11 @@ class Connection:
     async def settled(self) -> None:
         """Return when the server is listed, parked or closed."""
         while self.state is ServerState.CONNECTING:
+            await self._changed.wait()
+
+    async def tried(self) -> None:
+        """Return when the server is listed, or a try of it has failed; see `reason`."""
+        while self.state is ServerState.CONNECTING and not self.reason:
             await self._changed.wait()
 
     async def try_now(self) -> None:
@@ -207,9 +224,10 @@ class Connection:
         try:
             async with self._slots.take() as slot, asyncio.timeout(limit) as bound:
                 self._mail.drop(*Note)
+                opened = self._clock.monotonic()
                 async with self._open_link() as link:
                     self._link = link
-                    return await self._live(link, slot.release, bound)
+                    return await self._live(link, slot.release, bound, opened=opened)
         except TimeoutError:
             return failed(self._with_last_words(f"no answer in {limit:g} s"))
         except ToolHostError as error:
@@ -222,7 +240,7 @@ class Connection:
             self._link = None
 
     async def _live(
-        self, link: Link, connected: Callable[[], None], bound: asyncio.Timeout
+        self, link: Link, connected: Callable[[], None], bound: asyncio.Timeout, *, opened: float
     ) -> Ended:
         session = HostSession(
             link,
@@ -236,6 +254,11 @@ class Connection:
             try:
                 self._era = await negotiate(session, self.config.protocol, remembered=self._era)
                 agreed = self._clock.monotonic()
+                self.agreed = Agreed(
+                    era=self._era,
+                    protocol_version=session.protocol_version or "",
+                    seconds=agreed - opened,
+                )
                 self.catalog = await _list(session)
             except MCPError as error:
                 reason = await session.why_closed() if session.closed else reason_of(error)

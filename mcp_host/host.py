@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from gateway.domain.errors import ServerUnavailable
 from gateway.domain.tools import (
     Reloaded,
     ServerState,
@@ -32,7 +33,7 @@ from mcp_host.transports.factory import link_opener
 from mcp_host.transports.guard import ProcessGuard
 
 if TYPE_CHECKING:
-    from mcp_host.connection import Connection
+    from mcp_host.connection import Agreed, Connection
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,13 @@ class _Server:
         connection = await self._made()
         if connection is not None:
             await connection.settled()
+
+    async def tried(self) -> "Connection | None":
+        """Return the connection once a try of it has ended, None when it is disabled."""
+        connection = await self._made()
+        if connection is not None:
+            await connection.tried()
+        return connection
 
     async def nudge(self, *, reconnect: bool) -> None:
         """Have a parked one try now and a ready one list its tools; or have it connect anew."""
@@ -198,6 +206,21 @@ class McpHost:
             return Reloaded(
                 added=added, removed=removed, changed=changed, parked=(*self._parked(), *unknown)
             )
+
+    # --- for a check of one server ------------------------------------------------
+
+    async def try_server(self, name: str) -> "Agreed":
+        """Return what a server speaks, once its first try has ended; it is not tried again for this.
+
+        Raises:
+            ServerUnavailable: That try failed, or the server is not enabled.
+        """
+        connection = await self._servers[name].tried()
+        if connection is None:
+            raise ServerUnavailable(name, "it is not enabled", sent=False)
+        if connection.agreed is None or connection.state is not ServerState.READY:
+            raise ServerUnavailable(name, connection.reason, sent=False)
+        return connection.agreed
 
     # --- for `open_host` --------------------------------------------------------
 

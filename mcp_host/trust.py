@@ -19,14 +19,22 @@ class Gate(Enum):
 
 def gate(config: ServerConfig, tool: ToolSpec) -> Gate:
     """Judge one call by its tool; the first matching policy rule is the operator's last word."""
+    known = gate_by_name(config, tool.name)
+    if known is not None:
+        return known
+    return Gate.ALLOW if tool.read_only else Gate.ASK
+
+
+def gate_by_name(config: ServerConfig, tool: str) -> Gate | None:
+    """Judge by the tool's own name alone; None when it depends on what the server says of it."""
     for pattern, action in config.tools.policy:
-        if first_match((pattern,), tool.name) is not None:
+        if first_match((pattern,), tool) is not None:
             return _of_policy(action)
     match config.trust:
         case Trust.FULL:
             return Gate.ALLOW
         case Trust.UNTRUSTED:
-            return Gate.ALLOW if tool.read_only else Gate.ASK
+            return None
         case _:
             assert_never(config.trust)
 
