@@ -31,6 +31,9 @@ class HermesGroup(LazyGroup):
             target="gateway.cli.gateway:app",
             help="Run the gateway, or ask and end the running one.",
         ),
+        "mcp": LazyCommand(
+            target="gateway.cli.mcp:app", help="List, test and call the configured MCP servers."
+        ),
         "send": LazyCommand(target="gateway.cli.send:app", help="Post a message as the bot."),
     }
 
