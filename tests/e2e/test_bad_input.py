@@ -2,6 +2,7 @@
 
 from tests.e2e.house import House
 from tests.support.chat import hermes
+from tests.support.eventually import eventually
 from tests.support.requirement import requirement
 
 
@@ -12,8 +13,12 @@ def test_dead_servers_are_told_and_logged_and_the_others_work(house: House) -> N
     house.servers["gone"] = {"command": "no-such-program-here"}
     house.configure(guided=True, mcp={"first_turn_wait": 1})
     with house.chat() as chat:
+        eventually(lambda: "box: connecting -> ready" in house.log, seconds=30, what="a server")
         chat.say('/call mcp__box__echo {"text": "still here"}')
         chat.expect("still here")
+        for server in ("gone", "dies", "hangs"):
+            why = f"server {server}: connecting -> "
+            eventually(lambda why=why: why in house.log, seconds=30, what=why)
         chat.say("/mcp gone")
         chat.expect(r"\*\*gone\*\* parked, 0 tools: command not found: no-such-program-here")
         chat.say("/mcp dies")
