@@ -1,14 +1,15 @@
 """The adapter under the whole runtime and a real store, against the test server."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
+from pydantic import SecretStr
 
 from adapters.telegram.adapter import open_telegram
-from adapters.telegram.config import ReplyTo
 from adapters.telegram.markup import TelegramRenderer
 from adapters.telegram.traffic import BURST_MS, SEND_COST_MS
 from gateway.domain.canonical import CanonicalJson
@@ -16,7 +17,7 @@ from gateway.domain.form import FieldKind, Form, FormField
 from gateway.ports import Approver, FormRequest
 from gateway.runtime.access import Access
 from gateway.runtime.clock import SystemClock
-from gateway.runtime.config import AccessConfig
+from gateway.runtime.config import AccessConfig, ApprovalsConfig
 from gateway.runtime.delivery import Budget
 from gateway.runtime.runtime import Edges, Runtime, RuntimeConfig
 from store import open_store
@@ -29,37 +30,51 @@ from tests.support.requirement import requirement
 pytestmark = pytest.mark.anyio
 
 ADD = tool("add_note")
+ONE_BOT = MappingProxyType({"": TOKEN})
 PACE = Budget(cost_ms=SEND_COST_MS, burst_ms=BURST_MS)
 
 
 @asynccontextmanager
 async def living(
-    home: Path, town: Town, model: ScriptedModel, tools: FakeTools, *, paced: bool = True
+    home: Path,
+    town: Town,
+    model: ScriptedModel,
+    tools: FakeTools,
+    *,
+    paced: bool = True,
+    expiry: float = 300,
+    bots: Mapping[str, str] = ONE_BOT,
 ) -> AsyncGenerator[Runtime]:
-    """Run a gateway with one bot until the end of the block, which is a clean shutdown."""
+    """Run a gateway with bots (tokens by account) until the block ends, which is a clean shutdown."""
     clock = SystemClock()
-    configured = account(town, reply_to=ReplyTo.FIRST)
-    async with (
-        open_store(home / "state.db", clock=clock) as opened,
-        open_telegram(
-            configured, sent=opened.readers.sent, chats=opened.store, clock=clock
-        ) as adapter,
-        asyncio.TaskGroup() as tasks,
-    ):
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(open_store(home / "state.db", clock=clock))
+        adapters = {
+            name: await stack.enter_async_context(
+                open_telegram(
+                    account(town, name=name, token=SecretStr(town.bot(token).token)),
+                    sent=opened.readers.sent,
+                    chats=opened.store,
+                    clock=clock,
+                )
+            )
+            for name, token in bots.items()
+        }
+        tasks = await stack.enter_async_context(asyncio.TaskGroup())
         runtime = Runtime(
             store=opened.store,
             readers=opened.readers,
             edges=Edges(
                 provider=model,
                 host=tools,
-                adapters=[adapter],
+                adapters=list(adapters.values()),
                 renderers={"telegram": TelegramRenderer()},
-                answering={("telegram", ""): adapter},
-                budgets={("telegram", ""): PACE} if paced else {},
+                answering={("telegram", name): item for name, item in adapters.items()},
+                budgets={("telegram", name): PACE for name in adapters} if paced else {},
             ),
             access=Access(AccessConfig(), allowed={"telegram": frozenset({"111"})}),
             clock=clock,
-            config=RuntimeConfig(),
+            config=RuntimeConfig(approvals=ApprovalsConfig(timeout=expiry)),
         )
         tasks.create_task(runtime.run(), name="runtime")
         try:
@@ -176,3 +191,49 @@ async def test_one_update_delivered_again_after_a_restart_is_one_message(tmp_pat
 
         assert chat.texts == ["One.", "Two."]
         assert len(model.requests) == 1
+
+
+@requirement("case.t4")
+async def test_a_press_on_an_expired_card_is_told_so_and_never_comes_again(tmp_path: Path) -> None:
+    tools = FakeTools()
+    tools.add(ADD, gated=True)
+    model = ScriptedModel([calls((ADD.alias, {"text": "milk"})), says("It was not allowed.")])
+    async with telegram_server() as town:
+        bot = town.bot(TOKEN)
+        chat = town.private(town.user(111, "Ana"), bot=bot)
+        async with living(tmp_path, town, model, tools, expiry=1):
+            await chat.say("note milk")
+            card = await chat.wait_for(lambda message: message.labels)
+            allow = card.data_of("Allow once")
+            await town.until(lambda: not card.labels, what="the expired card")
+
+            press = await (await chat.press(data=allow, message=card)).answered()
+            await chat.wait_for_reply("It was not allowed.")
+            await town.until(lambda: not bot.pending)
+
+            assert "Too late: it was not run" in press.text
+            assert "Expired" in card.text
+            assert tools.ran == []
+
+
+@requirement("case.t5", "platform.accounts")
+async def test_a_card_of_one_bot_is_decided_by_a_press_that_reaches_that_bot(
+    tmp_path: Path,
+) -> None:
+    tools = FakeTools()
+    tools.add(ADD, gated=True)
+    model = ScriptedModel([calls((ADD.alias, {"text": "milk"})), says("Noted.")])
+    bots = {"": TOKEN, "work": "654321:another-token-that-is-no-secret"}
+    async with telegram_server() as town:
+        ana = town.user(111, "Ana")
+        town.private(ana, bot=town.bot(TOKEN))
+        second = town.bot(bots["work"], username="work_test_bot")
+        chat = town.private(ana, bot=second)
+        async with living(tmp_path, town, model, tools, bots=bots):
+            await chat.say("note milk")
+            await chat.wait_for(lambda message: message.labels)
+            await (await chat.press("Allow once")).answered()
+            await chat.wait_for_reply("Noted.")
+
+            assert [name for name, _ in tools.ran] == [ADD.name]
+            assert town.private(ana, bot=town.bot(TOKEN)).replies == []
