@@ -4,41 +4,76 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
-BENCHES: Final = ("accept", "turns", "host_call", "model_call", "help")
+BENCHES: Final = (
+    "accept",
+    "turns",
+    "turn_call",
+    "host_call",
+    "model_call",
+    "start",
+    "help",
+)
 RESULTS: Final = Path("bench") / "results" / "bench.json"
 SECONDS: Final = 300
+COLUMNS: Final = ("name", "ours", "unit", "spread", "floor", "ratio", "p95_ms", "goal")
+
+Found = Mapping[str, object]
+"""A row of `bench.report` as it was printed, or a bench's failure."""
 
 
-def run(name: str) -> list[dict[str, object]]:
+def run(name: str, *, module: str | None = None, seconds: float = SECONDS) -> list[Found]:
     """Return the rows of one bench; a failure is a row too."""
-    done = subprocess.run(
-        [sys.executable, "-m", f"bench.{name}"],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", module or f"bench.{name}"],
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return [_failure(name, f"not done within {seconds:g} s")]
     rows = [
-        cast("dict[str, object]", json.loads(line))
-        for line in done.stdout.splitlines()
-        if line.startswith("{")
+        cast("Found", json.loads(line)) for line in done.stdout.splitlines() if line.startswith("{")
     ]
     if done.returncode or not rows:
-        rows.append(
-            {"name": name, "error": done.stderr.strip()[-500:] or "no figure", "met": False}
-        )
+        rows.append(_failure(name, done.stderr.strip()[-500:] or "no figure"))
     return rows
 
 
-def show(row: dict[str, object]) -> str:
-    verdict = {True: "met", False: "NOT MET", None: ""}[cast("bool | None", row.get("met"))]
-    figures = ", ".join(
-        f"{key} {value}" for key, value in row.items() if key not in {"name", "met"}
-    )
-    return f"{row['name']}: {figures}  {verdict}"
+def _failure(name: str, error: str) -> Found:
+    return {"name": name, "error": error, "met": False}
+
+
+def table(rows: Sequence[Found]) -> list[str]:
+    """Return the rows under their headings, and what failed below them."""
+    cells = [[*COLUMNS, "met"]]
+    cells += [
+        [*(str(row.get(column) or "") for column in COLUMNS), verdict(row)]
+        for row in rows
+        if "error" not in row
+    ]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    lines += [f"{row['name']} failed: {row['error']}" for row in rows if "error" in row]
+    return lines
+
+
+def verdict(row: Found) -> str:
+    match row.get("met"):
+        case True:
+            return "met"
+        case False:
+            return "NOT MET"
+        case _:
+            return ""
 
 
 def main() -> int:
@@ -46,8 +81,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help=f"which of {', '.join(BENCHES)}; default all")
     names = parser.parse_args().names or BENCHES
     rows = [row for name in names for row in run(name)]
-    for row in rows:
-        print(show(row))
+    print("\n".join(table(rows)))
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(
         json.dumps({"peer": None, "peer_reason": "not installed", "rows": rows}, indent=1)

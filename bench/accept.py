@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from bench.report import emit, percentile
+from bench.report import emit, percentile, spread
 from gateway.domain.ids import Actor, ChatType, Place
 from gateway.domain.message import InboundMessage
 from gateway.domain.operations.inbound import Accept, Lane
@@ -131,6 +131,7 @@ def main() -> None:
             "ratio": round(ratio, 3),
             "p50_ms": round(percentile(latencies, 0.5), 2),
             "p95_ms": round(p95, 2),
+            "spread": f"ratios {spread([item[0] for item in found])}",
             "goal": f">= {GOAL:.0%} of the floor, p95 <= {GOAL_P95_MS:g} ms, {WAITERS} waiters",
             "met": ratio >= GOAL and p95 <= GOAL_P95_MS,
         }

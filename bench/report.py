@@ -8,7 +8,10 @@ from typing import TypedDict
 
 
 class Row(TypedDict, total=False):
-    """One figure; `ratio` is ours to floor, `met` None where there is no goal."""
+    """One figure; `ratio` is ours to floor, `met` None where there is no goal.
+
+    `spread` says between which values the rounds lay that `ours` is the median of.
+    """
 
     name: str
     unit: str
@@ -18,6 +21,7 @@ class Row(TypedDict, total=False):
     ratio: float | None
     p50_ms: float
     p95_ms: float
+    spread: str
     goal: str
     met: bool | None
 
@@ -36,3 +40,8 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 def median(values: Sequence[float]) -> float:
     return statistics.median(values)
+
+
+def spread(values: Sequence[float]) -> str:
+    """Return the least and the greatest value, in three digits."""
+    return f"{min(values):.3g} to {max(values):.3g}"
