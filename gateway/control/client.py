@@ -86,7 +86,7 @@ class SocketClient:
     ) -> Mapping[str, Any]:
         """Do the same; the object of `POST /v1/approvals`."""
         body = {"decision": action.value, "surface": surface.value, "reason": reason}
-        return await self._ask("POST", f"/v1/approvals/{_part(question)}", body)
+        return await self._ask("POST", f"/v1/approvals/{_id(question, 'question')}", body)
 
     async def answer(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take one step of a form; the object of `POST /v1/answers`."""
@@ -94,7 +94,7 @@ class SocketClient:
 
     async def revoke_rule(self, rule: str) -> None:
         """End a standing rule."""
-        await self._ask("POST", f"/v1/rules/{_part(rule)}/revoke", {})
+        await self._ask("POST", f"/v1/rules/{_id(rule, 'rule')}/revoke", {})
 
     async def reload(self, server: str | None = None) -> Mapping[str, Any]:
         """Apply the servers' configuration as it is now."""
@@ -166,3 +166,10 @@ def _refusal(status: int, said: Mapping[str, Any]) -> GatewayRefused:
 
 def _part(text: str) -> str:
     return quote(text, safe="")
+
+
+def _id(text: str, what: str) -> str:
+    # Every id has letters and digits alone; anything else would be another route.
+    if not (text.isascii() and text.isalnum()):
+        raise GatewayRefused("not_found", f"there is no {what} {text}")
+    return text
