@@ -20,4 +20,4 @@ RUN install -d -m 0777 /data
 VOLUME /data
 USER 1000
 ENTRYPOINT ["tini", "--", "hermes"]
-CMD ["chat"]
+CMD ["gateway", "run"]
