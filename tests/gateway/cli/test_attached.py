@@ -110,7 +110,7 @@ async def test_a_card_is_answered_by_number_and_closes_with_who_decided(tmp_path
     assert office.tools.ran == [("add", '{"text":"milk"}')]
 
 
-@requirement("cli.chat.attaches", "elicitation.valid_content")
+@requirement("cli.chat.attaches", "elicitation.form.types")
 async def test_a_form_is_answered_step_by_step_as_in_a_chat_of_its_own(tmp_path: Path) -> None:
     answers: list[Any] = []
     model = ScriptedModel([calls_tool("mcp__demo__order")])

@@ -61,7 +61,7 @@ async def result(office: Office) -> str:
     return office.chat.texts()[-1]
 
 
-@requirement("elicitation.valid_content")
+@requirement("elicitation.form.types")
 async def test_a_form_is_answered_field_by_field_and_then_submitted(tmp_path: Path) -> None:
     async with asked(tmp_path) as (office, question):
         first = await answer(office, id=question, rev=0, field="title", value="Party")
@@ -90,7 +90,7 @@ async def test_a_form_is_answered_field_by_field_and_then_submitted(tmp_path: Pa
     assert said == 'got accept: {"day":1,"title":"Fest"}'
 
 
-@requirement("elicitation.valid_content")
+@requirement("elicitation.form.types")
 async def test_all_answers_at_once_are_judged_and_shown_in_the_chat(tmp_path: Path) -> None:
     wrong = {"title": "much too long a title", "day": "Sunday", "guests": 1.5, "extra": 1}
     right = {"title": "Party", "day": "Tuesday", "guests": 3}

@@ -27,7 +27,7 @@ def asked(kind: FieldKind, **more: object) -> FormField:
     return FormField(**values)  # pyright: ignore[reportArgumentType]
 
 
-@requirement("elicitation.valid_content")
+@requirement("elicitation.form.types")
 @pytest.mark.parametrize(
     ("kind", "given", "taken"),
     [
