@@ -47,7 +47,12 @@ async def open_provider(
 
 @asynccontextmanager
 async def open_host(
-    home: "Home", config: "Config", clock: Clock, reload: "LoadServers"
+    home: "Home",
+    config: "Config",
+    clock: Clock,
+    reload: "LoadServers",
+    *,
+    on_demand: bool = False,
 ) -> AsyncGenerator["McpHost"]:
     from mcp_host.host import open_host
 
@@ -58,6 +63,7 @@ async def open_host(
         stderr_log=home.mcp_stderr_log,
         version=program_version(),
         reload=reload,
+        on_demand=on_demand,
     ) as host:
         yield host
 
@@ -92,11 +98,15 @@ def ending_on_signal(runtime: "Runtime", *, hard: bool = False) -> Generator[lis
 
     def end(which: signal.Signals) -> None:
         received.append(which)
-        logger.info("%s: draining", which.name)
+        if hard and len(received) > 1:
+            end_at_once()
         for number in signals:
-            loop.remove_signal_handler(number)
             if hard:
+                # Beside the loop, which may be held; what it has in its queue still comes here.
                 signal.signal(number, signal.SIG_DFL)
+            else:
+                loop.remove_signal_handler(number)
+        logger.info("%s: draining", which.name)
         runtime.stop()
 
     for number in signals:

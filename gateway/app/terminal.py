@@ -66,11 +66,17 @@ async def run_terminal(
         )
         provider = await stack.enter_async_context(open_provider(loaded.config, environ))
         reload = server_loader(home, loaded, environ, chat.redactor)
-        host = await stack.enter_async_context(open_host(home, loaded.config, clock, reload))
+        host = await stack.enter_async_context(
+            open_host(home, loaded.config, clock, reload, on_demand=True)
+        )
         before = await store.readers.inbox.last_turn(PLACE)
         adapter = TerminalAdapter(chat.screen, TerminalProgress(store.readers, commits), clock)
         runtime = _terminal_runtime(chat, loaded.config, store, provider, host, adapter)
         received = stack.enter_context(ending_on_signal(runtime))
+        if chat.interactive:
+            # Only now: loading the SDK would hold up the first prompt. One question that needs
+            # no server, a command, ends without it.
+            host.connect()
         await runtime.run()
         last = await store.readers.inbox.last_turn(PLACE)
     if adapter.lost is not None:

@@ -116,6 +116,10 @@ class _Chat:
         kind = line["type"]
         if kind in _PAUSES:
             self._told, self._pause = line["given"], _PAUSES[kind]
+        elif kind == "attached":
+            # Whatever else goes on there, the first line may be given.
+            self._told = 0
+            self._pause = Activity.ASKING if self._cards.any_open else Activity.SETTLED
         elif kind == "failed":
             self.failed = True
         elif kind == "reply":

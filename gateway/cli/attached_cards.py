@@ -87,6 +87,11 @@ class Cards:
         self._buttons: dict[str, tuple[str, Button]] = {}
         self._shown = 0
 
+    @property
+    def any_open(self) -> bool:
+        """Whether a card waits for an answer."""
+        return bool(self._cards)
+
     def open(self, line: Mapping[str, Any]) -> Delivery:
         """Return the card of a `card` or `form` line."""
         if line["type"] == "card":

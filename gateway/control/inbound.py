@@ -112,11 +112,12 @@ class Follower:
                     return
 
     async def forever(self) -> AsyncGenerator[dict[str, Any]]:
-        """Return every line, the cards that are open first."""
+        """Return every line: the cards that are open, that it is attached, and all that follows."""
         self._last = await self._desk.readers.inbox.last_turn(self._place)
         for delivery in await self._desk.readers.deliveries.cards(self._place):
             for line in await self._shown.lines(delivery):
                 yield line
+        yield {"type": "attached", "conversation": self._place.session_key}
         async with aclosing(self._lines()) as lines:
             async for line in lines:
                 yield line
