@@ -98,16 +98,20 @@ async def open_host(
     stderr_log: Path | None,
     version: str,
     reload: LoadServers,
+    on_demand: bool = False,
 ) -> AsyncGenerator["McpHost"]:
     """Start connecting the enabled servers and yield the host at once; all are gone afterwards.
 
-    Servers' standard error goes to `stderr_log`, None keeps only the last lines.
+    With `on_demand` none is connected, and the SDK not loaded, before `connect` or the first wait
+    for the servers. Servers' standard error goes to `stderr_log`, None keeps only the last lines.
     """
     log = StderrLog(stderr_log) if stderr_log is not None else None
     try:
         async with ProcessGuard() as guard:
             host = McpHost(mcp=mcp, clock=clock, guard=guard, version=version, load=reload, log=log)
             try:
+                if not on_demand:
+                    host.connect()
                 host.start(servers)
                 yield host
             finally:
@@ -143,6 +147,7 @@ class McpHost:
         self._warned: set[str] = set()
         self._reloading = asyncio.Lock()
         self._loading = asyncio.Lock()
+        self._wanted = asyncio.Event()
 
     # --- gateway.ports.ToolHost -------------------------------------------------
 
@@ -164,10 +169,12 @@ class McpHost:
 
     async def wait_ready(self, seconds: float) -> None:
         """Return when every server is listed or parked, at the latest after `seconds`."""
+        self.connect()
         await _within(seconds, [server.settled() for server in self._servers.values()])
 
     async def call(self, call: ToolCall, approver: Approver) -> ToolResult:
         """Run one call through filter, trust gate, transport and sanitiser."""
+        self.connect()
         # A host without servers has nothing to find, and never pays for the SDK.
         from mcp_host.dispatch import Dispatch
 
@@ -182,6 +189,7 @@ class McpHost:
         Raises:
             ConfigError: It cannot be used; everything stays as it was.
         """
+        self.connect()
         async with self._reloading:
             wanted = self._load()
             before = {name: known.config for name, known in self._servers.items()}
@@ -215,6 +223,7 @@ class McpHost:
         Raises:
             ServerUnavailable: That try failed, or the server is not enabled.
         """
+        self.connect()
         connection = await self._servers[name].tried()
         if connection is None:
             raise ServerUnavailable(name, "it is not enabled", sent=False)
@@ -222,10 +231,14 @@ class McpHost:
             raise ServerUnavailable(name, connection.reason, sent=False)
         return connection.agreed
 
-    # --- for `open_host` --------------------------------------------------------
+    # --- for who opens it ---------------------------------------------------------
+
+    def connect(self) -> None:
+        """Let the servers be connected from now on; returns at once."""
+        self._wanted.set()
 
     def start(self, servers: Mapping[str, ServerConfig]) -> None:
-        """Add servers and start connecting those that are enabled; returns at once."""
+        """Add servers and connect those that are enabled once they are wanted; returns at once."""
         for name, config in servers.items():
             server = _Server(config=config, since=self._clock.now())
             self._servers[name] = server
@@ -243,6 +256,7 @@ class McpHost:
 
     async def _own(self, name: str, server: _Server) -> None:
         try:
+            await self._wanted.wait()
             server.connection = await self._connection_to(name, server.config)
         finally:
             server.loaded.set()

@@ -14,6 +14,7 @@ import pytest
 
 from gateway.domain.errors import ConfigError
 from gateway.domain.tools import CallState, ServerState
+from gateway.runtime.clock import SystemClock
 from mcp_host.config import McpConfig, ServerConfig
 from mcp_host.host import open_host
 from tests.mcp_host.hosting import (
@@ -78,6 +79,23 @@ def test_the_sdk_is_loaded_beside_the_event_loop() -> None:
         "['connecting', 'connecting'] False",
         "['command not found: no-such-command', 'command not found: no-such-command'] {False}",
     ], done.stderr
+
+
+async def test_a_host_on_demand_connects_when_somebody_waits_for_it() -> None:
+    servers = {"old": legacy()}
+    async with open_host(
+        servers,
+        mcp=McpConfig(),
+        clock=SystemClock(),
+        stderr_log=None,
+        version="0",
+        reload=lambda: servers,
+        on_demand=True,
+    ) as host:
+        await host.wait_ready(20)
+        states = [status.state for status in host.servers()]
+
+    assert states == [ServerState.READY]
 
 
 # --- starting ---------------------------------------------------------------------------
