@@ -111,11 +111,7 @@ def test_one_question_prints_the_reply_alone_and_its_exit_code_tells(gateway_hom
     with Gateway(home):
         fine = hermes(home, "chat", "-q", "hello")
         gated = hermes(home, "chat", "-q", 'call write {"text": "milk"}')
-        gateway_home.configure(
-            model={"provider": "openai", "name": "x", "base_url": "http://127.0.0.1:9"}
-        )
-    with Gateway(home):
-        failed = hermes(home, "chat", "-q", "hello")
+        failed = hermes(home, "chat", "-q", "fail unauthorized")
 
     assert (fine.returncode, fine.stdout, fine.stderr) == (0, "You said: hello\n", "")
     assert gated.returncode == 0
