@@ -104,10 +104,8 @@ def _telegram(config: "Config", environ: Mapping[str, str]) -> "ParsedTelegram |
         return None
     from adapters.telegram.config import parse_telegram
 
-    found = parse_telegram(config.platforms.get(TELEGRAM), environ=environ)
-    for problem in found.problems:
-        logger.warning("configuration: %s: %s", problem.path, problem.message)
-    return found
+    # What is wrong with it was told when the configuration was loaded.
+    return parse_telegram(config.platforms.get(TELEGRAM), environ=environ)
 
 
 async def _open_telegram(

@@ -103,11 +103,19 @@ KEYS: Final[Tree] = {
 _UNSET: Final = object()
 
 LATER: Final[Mapping[KeyPath, object]] = {
-    ("platforms",): _UNSET,
+    ("platforms", "slack"): _UNSET,
+    ("platforms", "discord"): _UNSET,
+    ("platforms", "telegram", "open"): False,
+    ("platforms", "telegram", "dm_policy"): "ignore",
+    ("platforms", "telegram", "groups"): _UNSET,
+    ("platforms", "telegram", "require_mention"): False,
+    ("platforms", "telegram", "strict_mention"): False,
+    ("platforms", "telegram", "allow_bots"): False,
+    ("platforms", "telegram", "streaming"): False,
+    ("platforms", "telegram", "channel_overrides"): _UNSET,
     ("web",): _UNSET,
     ("mcp_serve",): _UNSET,
     ("access", "rate"): _UNSET,
-    ("gateway", "group_sessions_per_user"): True,
     ("approvals", "route"): "here",
     ("store", "retention_days"): 0,
     ("mcp", "watch"): False,

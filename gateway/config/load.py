@@ -188,6 +188,7 @@ def _assemble(
                 *reader.findings,
                 *_taken(mcp_findings),
                 *_taken(server_findings),
+                *_platform_findings(resolved.get("platforms"), {**environ, **env.variables}),
             )
         ),
         secrets=_secrets(config, resolved, lookups, env),
@@ -211,6 +212,18 @@ def _servers(
         }
     parsed = parse_servers(raw)
     return parsed.servers, parsed.findings
+
+
+def _platform_findings(raw: object, environ: Mapping[str, str]) -> Iterable[Finding]:
+    """Judge the sections of the platforms that are supported; a bad one stops nothing else."""
+    sections = cast("Mapping[str, object]", raw) if isinstance(raw, Mapping) else {}
+    if "telegram" not in sections:
+        return
+    from adapters.telegram.config import parse_telegram
+
+    for problem in parse_telegram(sections["telegram"], environ=environ).problems:
+        severity = Severity.ERROR if problem.severe else Severity.WARNING
+        yield Finding(severity=severity, path=problem.path, message=problem.message)
 
 
 def _is_about(finding: Finding, server: str) -> bool:

@@ -27,8 +27,8 @@ class ToolsConfig:
 class Config:
     """What is in force. `model` None is guided mode; `workspace` is absolute and never moves.
 
-    `platforms`, `mcp_serve` and `web` are kept resolved as they are written: nothing of this
-    version reads them.
+    `platforms`, `mcp_serve` and `web` are kept resolved as they are written: each platform's
+    adapter reads its own section, and nothing of this version reads `web`.
     """
 
     workspace: Path

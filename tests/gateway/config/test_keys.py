@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
+from adapters.telegram.config import Mode, ReplyTo, parse_telegram
 from gateway.config.home import Home
 from gateway.config.keys import ITEMS, KEYS, LATER, Tree
 from gateway.config.load import check, load
@@ -40,7 +41,59 @@ def _key(config: Config) -> str:
     return _model(config).api_key.get_secret_value()
 
 
+TELEGRAM = "platforms.telegram"
+
+
+def _telegram(config: Config) -> Any:
+    if not config.platforms:
+        return parse_telegram({"token": "1:x"}).accounts[0]
+    return parse_telegram(config.platforms["telegram"]).accounts[0]
+
+
+def _accounts(config: Config) -> list[str]:
+    return [each.name for each in parse_telegram(config.platforms.get("telegram")).accounts]
+
+
+def _bot(name: str, value: str, taken: object) -> tuple[str, Read, object]:
+    """One key of Telegram's section, read as its adapter does."""
+    text = f"platforms: {{telegram: {{token: '1:x', {name}: {value}}}}}"
+    return text, lambda config: getattr(_telegram(config), name), taken
+
+
+def _webhook(name: str, value: str, taken: object) -> tuple[str, Read, object]:
+    text = f"platforms: {{telegram: {{token: '1:x', webhook: {{{name}: '{value}'}}}}}}"
+    return text, lambda config: getattr(_telegram(config).webhook, name), taken
+
+
 ROWS: dict[str, tuple[str, Read, object]] = {
+    "gateway.group_sessions_per_user": (
+        "gateway: {group_sessions_per_user: false}",
+        lambda c: c.gateway.group_sessions_per_user,
+        False,
+    ),
+    f"{TELEGRAM}.token": (
+        "platforms: {telegram: {token: '1:y'}}",
+        lambda c: _telegram(c).token.get_secret_value(),
+        "1:y",
+    ),
+    f"{TELEGRAM}.enabled": (
+        "platforms: {telegram: {token: '1:y', enabled: false}}",
+        lambda c: _accounts(c) if c.platforms else None,
+        [],
+    ),
+    f"{TELEGRAM}.accounts": (
+        "platforms: {telegram: {accounts: {work: {token: '2:y'}}}}",
+        _accounts,
+        ["work"],
+    ),
+    f"{TELEGRAM}.base_url": _bot("base_url", "'http://h'", "http://h"),
+    f"{TELEGRAM}.mode": _bot("mode", "webhook, webhook: {secret: s}", Mode.WEBHOOK),
+    f"{TELEGRAM}.allow_from": _bot("allow_from", "[5]", frozenset({"5"})),
+    f"{TELEGRAM}.home_channel": _bot("home_channel", "5", "5"),
+    f"{TELEGRAM}.reply_to": _bot("reply_to", "all", ReplyTo.ALL),
+    f"{TELEGRAM}.webhook.url": _webhook("url", "https://h", "https://h"),
+    f"{TELEGRAM}.webhook.listen": _webhook("listen", "0.0.0.0:1", "0.0.0.0:1"),
+    f"{TELEGRAM}.webhook.secret": _webhook("secret", "s", SecretStr("s")),
     "model.provider": (
         "model: {provider: anthropic, name: m}",
         lambda c: _model(c).provider.value,
@@ -185,10 +238,10 @@ ROWS: dict[str, tuple[str, Read, object]] = {
 
 
 def keys_in_force() -> set[str]:
-    """Every key of the schema that has an effect in this version."""
+    """Every key of the schema that has an effect in this version; accounts repeat their section's."""
     later = {".".join(map(str, path)) for path in LATER}
     return {
-        key
+        key.partition(".*.")[0]
         for key in (*_leaves(KEYS, ""), *_fields(McpConfig, "mcp"), *_fields(ServerConfig, SERVER))
         if not any(f"{key}.".startswith(f"{path}.") for path in later)
     } - {"mcp", "mcp_servers"}
@@ -267,7 +320,8 @@ def test_another_store_is_never_replaced_by_the_file_in_the_home(tmp_path: Path)
 
 def test_keys_of_later_versions_are_known_and_said_to_have_no_effect(tmp_path: Path) -> None:
     keys = {
-        "platforms",
+        "platforms.discord",
+        "platforms.telegram.groups",
         "web",
         "mcp_serve",
         "access.rate",
@@ -276,7 +330,8 @@ def test_keys_of_later_versions_are_known_and_said_to_have_no_effect(tmp_path: P
     home = Home(tmp_path)
     home.config_file.write_text(
         "approvals: {route: home}\naccess: {rate: {tokens_per_day: 1}}\n"
-        "platforms: {discord: {accounts: {a: {gateway_url: x, channel_overrides: {b: {model: m}}}}}}\n"
+        "platforms: {telegram: {groups: ['-1']},"
+        " discord: {accounts: {a: {gateway_url: x, channel_overrides: {b: {model: m}}}}}}\n"
         "web: {metrics: off}\nmcp_serve: {targets: known}\n"
     )
     findings = check(home, environ={})

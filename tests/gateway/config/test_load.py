@@ -399,3 +399,16 @@ def test_a_changed_env_file_is_read_again(home: Home) -> None:
     reloader = Reloader(home, environ={}, loaded=first)
     home.env_file.write_text("C=two\n")
     assert reloader.reload().config.mcp_servers["s"].command == "two"
+
+
+@requirement("platform.failure.never_stops_others")
+def test_a_platform_that_cannot_be_used_is_named_and_stops_nothing(home: Home) -> None:
+    found = loaded(
+        home,
+        "platforms: {telegram: {token: canary, mode: webhook, base_url: 'ftp://x'}}\n"
+        "gateway: {max_rounds: 9}\n",
+    )
+    paths = {item.path for item in found.findings.errors}
+    assert paths == {"platforms.telegram.base_url", "platforms.telegram.webhook.secret"}
+    assert found.config.gateway.max_rounds == 9
+    assert "canary" not in "".join(str(item) for item in found.findings.items)
