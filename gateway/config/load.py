@@ -216,7 +216,9 @@ def _servers(
 
 def _platform_findings(raw: object, environ: Mapping[str, str]) -> Iterable[Finding]:
     """Judge the sections of the platforms that are supported; a bad one stops nothing else."""
-    sections = cast("Mapping[str, object]", raw) if isinstance(raw, Mapping) else {}
+    if not isinstance(raw, Mapping):
+        return
+    sections = cast("Mapping[str, object]", raw)
     if "telegram" not in sections:
         return
     from adapters.telegram.config import parse_telegram
