@@ -8,6 +8,7 @@ from starlette.routing import Route
 from gateway.control.answers import AnswerRoutes
 from gateway.control.approvals import ApprovalRoutes
 from gateway.control.basics import BasicRoutes
+from gateway.control.calls import CallRoutes
 from gateway.control.desk import Desk
 from gateway.control.events import EventRoutes
 from gateway.control.inbound import InboundRoutes
@@ -31,6 +32,7 @@ def control_app(desk: Desk) -> Starlette:
             Route("/v1/answers", AnswerRoutes(desk).answer, methods=POST),
             Route("/v1/approvals/{id}", approvals.decide, methods=POST),
             Route("/v1/rules/{id}/revoke", approvals.revoke, methods=POST),
+            Route("/v1/calls", CallRoutes(desk).call, methods=POST),
             Route("/v1/reload", basics.reload, methods=POST),
             Route("/v1/stop", basics.stop, methods=POST),
         ],
