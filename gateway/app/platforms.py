@@ -9,6 +9,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from gateway.app.bots import BotTaken, hold_bot
+from gateway.domain.errors import HomeError
 from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import ChatType, Place
 from gateway.ports import Adapter, Clock, PressAnswering, Renderer
@@ -47,11 +49,12 @@ class Platforms:
     )
     homes: list[Place] = field(default_factory=list[Place])
 
-    def off(self, platform: str, *, reason: str, clock: Clock) -> None:
-        """Note a platform that does not run."""
-        logger.error("%s is off: %s", platform, reason)
+    def off(self, platform: str, account: str = "", *, reason: str, clock: Clock) -> None:
+        """Note an account that does not run."""
+        name = f"{platform}@{account}" if account else platform
+        logger.error("%s is off: %s", name, reason)
         health = Health(state=HealthState.OFF, since=clock.now(), reason=reason)
-        self.health[(platform, "")] = lambda: health
+        self.health[(platform, account)] = lambda: health
 
 
 async def open_platforms(
@@ -73,7 +76,14 @@ async def open_platforms(
             opened.off(name, reason="this version does not support it", clock=clock)
     found = _telegram(config, environ)
     for account in () if found is None else found.accounts:
-        redactor.add({account.token.get_secret_value(), account.webhook.secret.get_secret_value()})
+        token = account.token.get_secret_value()
+        redactor.add({token, account.webhook.secret.get_secret_value()})
+        try:
+            held = hold_bot(TELEGRAM, token, service=account.base_url, environ=environ)
+            stack.enter_context(held)
+        except (BotTaken, HomeError, OSError) as error:
+            opened.off(TELEGRAM, account.name, reason=str(error), clock=clock)
+            continue
         await _open_telegram(opened, account, config, store=store, clock=clock, stack=stack)
     return opened
 

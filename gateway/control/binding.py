@@ -41,7 +41,7 @@ def bound_socket(path: Path) -> Generator[socket.socket]:
 def _bind(server: socket.socket, path: Path) -> int:
     try:
         if path.name != SOCKET_NAME:
-            _check_directory(path.parent)
+            check_directory(path.parent)
         with suppress(FileNotFoundError):
             path.unlink()
         before = os.umask(_OTHERS_NOTHING)
@@ -56,11 +56,16 @@ def _bind(server: socket.socket, path: Path) -> int:
         raise HomeError(str(path.parent), why) from error
 
 
-def _check_directory(directory: Path) -> None:
-    """Make sure of a directory outside the home: others could put their own socket there."""
+def check_directory(directory: Path) -> None:
+    """Make sure of a directory outside the home: others could put their own files there.
+
+    Raises:
+        HomeError: It is not ours alone.
+        OSError: It cannot be made.
+    """
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
     found = directory.lstat()
     ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
     if not ours or stat.S_IMODE(found.st_mode) != _ALONE:
-        raise HomeError(str(directory), "it is not ours alone, so no control socket is put there")
+        raise HomeError(str(directory), "it is not ours alone, so nothing of ours is put there")

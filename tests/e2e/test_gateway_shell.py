@@ -155,6 +155,29 @@ def test_a_platform_that_refuses_degrades_the_status_and_stops_nothing(
     assert "unauthorized" in sending.stderr
 
 
+@requirement("fault.f18")
+def test_one_bot_is_run_by_one_process_of_a_machine(
+    telegram: House, service: TelegramProcess, tmp_path: Path
+) -> None:
+    other = House(path=tmp_path / "other", model=telegram.model)
+    other.path.mkdir(mode=0o700)
+    _configure(other, service)
+
+    with Gateway(telegram.path) as first, Gateway(other.path):
+        second = hermes(other.path, "gateway", "status", "--json")
+        refused = hermes(other.path, "send", "--to", "telegram", "x")
+        eventually(lambda: _platform(telegram.path)["state"] == "connected", what="the first")
+    with Gateway(other.path):
+        eventually(lambda: _platform(other.path)["state"] == "connected", what="it may run now")
+
+    (found,) = json.loads(second.stdout)["platforms"]
+    assert second.returncode == 1
+    assert found["state"] == "off"
+    assert f"process {first.pid} on this machine already runs this bot" in found["reason"]
+    assert refused.returncode == 1
+    assert service.do("bot")["token"] not in second.stdout + refused.stderr
+
+
 @requirement("approval.decide.surfaces")
 def test_the_shell_decides_what_waits_in_a_chat(telegram: House, service: TelegramProcess) -> None:
     home = telegram.path
