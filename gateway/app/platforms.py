@@ -81,9 +81,11 @@ async def open_platforms(
         try:
             held = hold_bot(TELEGRAM, token, service=account.base_url, environ=environ)
             stack.enter_context(held)
-        except (BotTaken, HomeError, OSError) as error:
+        except BotTaken as error:
             opened.off(TELEGRAM, account.name, reason=str(error), clock=clock)
             continue
+        except (HomeError, OSError) as error:
+            logger.warning("whether another process runs this bot is not known: %s", error)
         await _open_telegram(opened, account, config, store=store, clock=clock, stack=stack)
     return opened
 
