@@ -4,9 +4,11 @@ Statements go to the driver's cursor: SQLAlchemy's `exec_driver_sql` costs 25 µ
 cursor 4 µs, and accepting a message takes five.
 """
 
+import re
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final
 
 from gateway.domain.ids import ConversationId, Place
@@ -19,6 +21,26 @@ _RELEASE: Final = "RELEASE operation"
 _UNDO: Final = "ROLLBACK TO operation"
 _LAST_MESSAGE: Final = "SELECT coalesce(max(id), 0) FROM message"
 _NOTHING: Final[Mapping[str, object]] = {}
+
+_Take = Callable[[Mapping[str, object]], tuple[object, ...]]
+
+_NAME: Final = re.compile(r":([a-z_]+)")
+
+
+def positional(sql: str) -> tuple[str, _Take]:
+    """Return a statement with its values by place, and what takes them from those by name.
+
+    The driver looks each name up anew at every run, which costs as much as the rest of it.
+    """
+    names = _NAME.findall(sql)
+    text = _NAME.sub("?", sql)
+    match names:
+        case []:
+            return text, lambda _: ()
+        case [name]:
+            return text, lambda values: (values[name],)
+        case _:
+            return text, itemgetter(*names)
 
 
 class Unguarded(Exception):
@@ -45,6 +67,7 @@ class Work:
         self._connection = connection
         self._cursor = connection.cursor()
         self._cursor.row_factory = sqlite3.Row
+        self._statements: dict[str, tuple[str, _Take]] = {}
         self._places: dict[Place, Known] = {}
         self._new_places: dict[Place, Known] = {}
         self._moved = False
@@ -57,23 +80,23 @@ class Work:
 
     def one(self, sql: str, values: Mapping[str, object] = _NOTHING) -> sqlite3.Row | None:
         """Run a statement and return its first row."""
-        row: sqlite3.Row | None = self._cursor.execute(sql, values).fetchone()
+        row: sqlite3.Row | None = self._execute(sql, values).fetchone()
         return row
 
     def all(self, sql: str, values: Mapping[str, object] = _NOTHING) -> list[sqlite3.Row]:
         """Run a statement and return its rows."""
-        return self._cursor.execute(sql, values).fetchall()
+        return self._execute(sql, values).fetchall()
 
     def run(self, sql: str, values: Mapping[str, object] = _NOTHING) -> int:
         """Run a statement and return how many rows it changed."""
-        return self._cursor.execute(sql, values).rowcount
+        return self._execute(sql, values).rowcount
 
     def insert(self, sql: str, values: Mapping[str, object] = _NOTHING) -> int:
         """Run an INSERT of one row and return its id, 0 when the row was refused as known.
 
         Quicker than RETURNING, which takes a table of its own in SQLite.
         """
-        cursor = self._cursor.execute(sql, values)
+        cursor = self._execute(sql, values)
         return (cursor.lastrowid or 0) if cursor.rowcount else 0
 
     def next_message(self) -> int:
@@ -83,7 +106,14 @@ class Work:
 
     def value(self, sql: str, values: Mapping[str, object] = _NOTHING) -> Any:
         """Run a statement that returns a row for certain, and return its first column."""
-        return self._cursor.execute(sql, values).fetchone()[0]
+        return self._execute(sql, values).fetchone()[0]
+
+    def _execute(self, sql: str, values: Mapping[str, object]) -> sqlite3.Cursor:
+        known = self._statements.get(sql)
+        if known is None:
+            known = self._statements[sql] = positional(sql)
+        text, take = known
+        return self._cursor.execute(text, take(values))
 
     def undo(self) -> None:
         """Take back what this operation has written so far; it may be started anew for that."""

@@ -1,8 +1,10 @@
 """Inbound events as the JSON of `inbound.payload`; `inbound.kind` says which value it is."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypedDict, assert_never
+from functools import lru_cache
+from typing import Any, Final, TypedDict, assert_never
 
 from gateway.domain.canonical import canonical
 from gateway.domain.ids import Actor, AttachmentId, ChatType, Place
@@ -18,6 +20,11 @@ from gateway.domain.message import (
     MessageEdited,
 )
 from store.codec.columns import from_json, from_ms, ms
+
+REMEMBERED: Final = 4_096
+"""Places and people whose part of a payload is kept ready."""
+
+_quoted: Final = json.JSONEncoder().encode
 
 
 def event_kind(event: InboundEvent) -> str:
@@ -41,27 +48,38 @@ def event_kind(event: InboundEvent) -> str:
 
 def event_to_json(event: InboundEvent) -> str:
     """Return the payload of an event; any text survives, as escapes."""
-    place, sender = event.place, event.sender
+    # Put together from parts, of which two are the same for most events of a conversation: to
+    # encode it as a whole takes a tenth of an accept.
+    own = canonical(_own_part(event))
+    return (
+        f'{{"place":{_place_to_json(event.place)},"sender":{_actor_to_json(event.sender)},'
+        f'"native_id":{_quoted(event.native_id)},"dedupe":{_quoted(event.dedupe)},'
+        f'"sent_at":{ms(event.sent_at)},{own[1:]}'
+    )
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _place_to_json(place: Place) -> str:
     return canonical(
         {
-            "place": {
-                "platform": place.platform,
-                "account": place.account,
-                "chat": place.chat,
-                "chat_type": place.chat_type.value,
-                "thread": place.thread,
-                "participant": place.participant,
-            },
-            "native_id": event.native_id,
-            "dedupe": event.dedupe,
-            "sender": {
-                "platform": sender.platform,
-                "id": sender.id,
-                "name": sender.name,
-                "is_bot": sender.is_bot,
-            },
-            "sent_at": ms(event.sent_at),
-            **_own_part(event),
+            "platform": place.platform,
+            "account": place.account,
+            "chat": place.chat,
+            "chat_type": place.chat_type.value,
+            "thread": place.thread,
+            "participant": place.participant,
+        }
+    )
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _actor_to_json(actor: Actor) -> str:
+    return canonical(
+        {
+            "platform": actor.platform,
+            "id": actor.id,
+            "name": actor.name,
+            "is_bot": actor.is_bot,
         }
     )
 
