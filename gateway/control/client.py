@@ -17,7 +17,7 @@ from gateway.ports import Decided, SendRequest, SendResult
 
 SECONDS: Final = 65.0
 """For an answer: a store that waits for a lock says so after a minute."""
-STATUS_SECONDS: Final = 5.0
+STATUS_SECONDS: Final = 3.0
 RELOAD_SECONDS: Final = 40.0
 SPARE_SECONDS: Final = 10.0
 
