@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,7 @@ from store.sql import inbound as sql
 CONVERSATIONS: Final = 200
 WAITERS: Final = 50
 SECONDS: Final = 4.0
-ROUNDS: Final = 3
+ROUNDS: Final = 5
 PER_COMMIT: Final = 100
 TEXT: Final = "lorem ipsum dolor sit amet " * 8
 GOAL: Final = 0.35
@@ -84,14 +85,24 @@ def _floor_accept(database: sqlite3.Connection, n: int) -> None:
     )
 
 
+@cache
+def _person(number: int) -> tuple[Place, Actor]:
+    """Return who writes, and where: not made anew for each message, since it is not our cost."""
+    person = str(100_000 + number)
+    return (
+        Place(platform="telegram", chat=person, chat_type=ChatType.DM),
+        Actor(platform="telegram", id=person, name="Ana"),
+    )
+
+
 def message(n: int) -> InboundMessage:
     """Make the nth message, of one of the conversations."""
-    person = str(100_000 + n % CONVERSATIONS)
+    place, sender = _person(n % CONVERSATIONS)
     return InboundMessage(
-        place=Place(platform="telegram", chat=person, chat_type=ChatType.DM),
+        place=place,
         native_id=str(n),
         dedupe=f"telegram::{n}",
-        sender=Actor(platform="telegram", id=person, name="Ana"),
+        sender=sender,
         sent_at=datetime.now(UTC),
         text=TEXT,
     )

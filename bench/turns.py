@@ -14,7 +14,7 @@ from gateway.domain.ids import Place
 from tests.fakes.loopback import chat
 from tests.fakes.model import ScriptedModel
 
-ROUNDS: Final = 3
+ROUNDS: Final = 5
 CONVERSATIONS: Final = 100
 TURNS_EACH: Final = 10
 ONE_BY_ONE: Final = 200

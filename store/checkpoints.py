@@ -7,8 +7,12 @@ connection checkpoints at the same time.
 import sqlite3
 from typing import Final
 
-PAGES: Final = 1_000
-"""Pages of log after which it is folded, without waiting for readers."""
+PAGES: Final = 4_000
+"""Pages of log (16 MB) after which it is folded, without waiting for readers.
+
+The same pages of the indexes are written by every commit: folding a thousand pages at a time, four
+times as often, doubles the p95 of an accept.
+"""
 
 _FIRST_GUESS: Final = 3.0
 _LEAST: Final = 0.05
