@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CODE := gateway adapters mcp_host store tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench soak lint fix types imports sizes audit crash fresh lock clean
+.PHONY: help setup run test check bench soak lint fix types imports sizes audit service crash fresh lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -23,10 +23,13 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 run: setup  ## chat in the terminal (guided, with the demo server, when nothing is configured)
 	@$(BIN)/hermes chat
 
-test: setup  ## all tests (at most 5 minutes)
-	$(BIN)/python -m pytest -q
+test: setup  ## all tests but those of `service`
+	$(BIN)/python -m pytest -q --ignore-glob='tests/e2e/test_gateway*.py'
 
-check: lint types imports sizes audit test crash fresh  ## everything CI runs
+service: setup  ## the running gateway as real processes (about 2 minutes)
+	$(BIN)/python -m pytest -q tests/e2e/test_gateway*.py
+
+check: lint types imports sizes audit test service crash fresh  ## everything CI runs
 
 lint: setup
 	$(BIN)/ruff check $(CODE)
