@@ -1,0 +1,1 @@
+"""The core at work: intake, turns, questions, commands, delivery. Knows ports, no edges."""

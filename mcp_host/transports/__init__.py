@@ -1,0 +1,1 @@
+"""How a server is reached: one module per transport, behind `factory`."""
