@@ -24,6 +24,9 @@ class HermesGroup(LazyGroup):
         "config": LazyCommand(
             target="gateway.cli.config:app", help="Show, check and change the configuration."
         ),
+        "debug": LazyCommand(
+            target="gateway.cli.debug:app", help="Tools for those who test this program."
+        ),
         "demo-server": LazyCommand(
             target="gateway.cli.demo:app", help="Serve the demo MCP tools over stdio."
         ),

@@ -72,6 +72,7 @@ def _in_process(invocation: Invocation, question: str | None) -> bool:
     from pathlib import Path
 
     from gateway.app import TerminalChat, run_terminal
+    from gateway.cli.debug import fault_armed
     from gateway.cli.first_run import ready_config
     from gateway.telemetry.logging import set_up
     from gateway.telemetry.redact import Redactor
@@ -83,7 +84,10 @@ def _in_process(invocation: Invocation, question: str | None) -> bool:
     options = TerminalChat(
         screen=_screen(home, question), redactor=redactor, interactive=question is None
     )
-    with set_up(loaded.config.logging, redactor=redactor, logs=home.logs, stream=None):
+    with (
+        fault_armed(invocation.environ),
+        set_up(loaded.config.logging, redactor=redactor, logs=home.logs, stream=None),
+    ):
         return asyncio.run(run_terminal(home, loaded, options, environ=invocation.environ))
 
 

@@ -83,11 +83,12 @@ def stop(
 
 def _run(invocation: Invocation) -> None:
     # First of all, and before anything is loaded: a second gateway must be refused at once.
+    from gateway.cli.debug import fault_armed
     from store.lock import hold_home
 
     home = invocation.home()
     home.create()
-    with hold_home(home.path):
+    with hold_home(home.path), fault_armed(invocation.environ):
         _serve(invocation, home)
 
 

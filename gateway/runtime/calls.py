@@ -23,6 +23,7 @@ from gateway.runtime.loose_json import list_in, object_in
 from gateway.runtime.narration import AgentLog
 from gateway.runtime.steps import Step, first_line
 from gateway.runtime.toolbox import Toolbox
+from gateway.telemetry.faults import FaultPoint, reach
 
 MAX_LABEL_CHARACTERS: Final = 200
 
@@ -39,11 +40,15 @@ class CallApprover:
 
     async def approve(self, spec: ToolSpec) -> Approval:
         """Ask whether the call may run; a decision made before a restart still holds."""
-        return await self.broker.approve(self.call, spec, deadline=self.deadline)
+        approval = await self.broker.approve(self.call, spec, deadline=self.deadline)
+        await reach(FaultPoint.APPROVAL_DECIDED)
+        return approval
 
     async def started(self, question: QuestionId | None) -> CanonicalJson:
         """Write down that the call goes out; return the arguments of the row."""
-        return await self.journal.sent(self.step, question)
+        arguments = await self.journal.sent(self.step, question)
+        await reach(FaultPoint.TOOL_STARTED)
+        return arguments
 
     async def elicit(self, request: FormRequest) -> FormAnswer:
         """Put a server's form to the person."""
@@ -69,6 +74,7 @@ class StepWork:
         else:
             answer = await self._ask(step, deadline)
         await self.journal.done(step, answer)
+        await reach(FaultPoint.TOOL_RECORDED)
 
     async def _call(self, step: Step, deadline: Deadline) -> Answer:
         spec = self.toolbox.find_spec(step.server, step.tool)
@@ -84,6 +90,7 @@ class StepWork:
             call=call, step=step, journal=self.journal, broker=self.broker, deadline=deadline
         )
         result = await self.toolbox.host.call(call, approver)
+        await reach(FaultPoint.TOOL_RETURNED)
         self.log.tool_call(
             conversation=self.claim.place.session_key,
             server=spec.server,

@@ -21,6 +21,7 @@ from gateway.ports import InboundStore
 from gateway.runtime.access import Access
 from gateway.runtime.commands import QUEUE, find_command
 from gateway.runtime.wakeups import Wakeups
+from gateway.telemetry.faults import FaultPoint, reach
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class Intake:
             return
         event = _meant(self._access, event)
         lane = lane_of(event)
+        await reach(FaultPoint.INTAKE_RECEIVED)
         accepted = await self._store.accept(
             Accept(
                 event=event,
@@ -76,6 +78,7 @@ class Intake:
                 position=position,
             )
         )
+        await reach(FaultPoint.INTAKE_COMMITTED)
         if isinstance(accepted, Duplicate):
             logger.debug("known already: %s", accepted.dedupe)
             return

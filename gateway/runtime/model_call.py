@@ -10,6 +10,7 @@ from gateway.domain.model import FunctionCall, ModelReply, ModelRequest
 from gateway.ports import Clock, ModelProvider
 from gateway.runtime.journal_text import TimedReply
 from gateway.runtime.narration import AgentLog
+from gateway.telemetry.faults import FaultPoint, reach
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class ModelCaller:
         self, provider: ModelProvider, request: ModelRequest, conversation: str
     ) -> TimedReply:
         started = self.clock.monotonic()
+        await reach(FaultPoint.MODEL_ASKED)
         try:
             reply = await provider.complete(request)
         except ModelError as error:
@@ -65,6 +67,7 @@ class ModelCaller:
                 error=error.problem,
             )
             raise
+        await reach(FaultPoint.MODEL_ANSWERED)
         timed = TimedReply(reply=_named(reply, provider), ms=self._since(started))
         self.log.model_call(
             conversation=conversation,

@@ -22,6 +22,7 @@ from gateway.runtime.journal import Journal, usage_of
 from gateway.runtime.journal_text import TimedReply
 from gateway.runtime.model_call import ModelCaller
 from gateway.runtime.persist import persist
+from gateway.telemetry.faults import FaultPoint, reach
 
 logger = logging.getLogger(__name__)
 
@@ -132,6 +133,7 @@ class Turn:
         return self._ending(TurnEnd.FAILED, reply, error=error)
 
     async def _rounds(self) -> Ending:
+        await reach(FaultPoint.TURN_CLAIMED)
         await self._context.load()
         await self._run_open_steps()
         was_empty = False

@@ -26,6 +26,7 @@ from gateway.runtime.persist import persist
 from gateway.runtime.toolbox import Toolbox
 from gateway.runtime.turn import Ending, Turn
 from gateway.runtime.wakeups import Wakeups
+from gateway.telemetry.faults import FaultPoint, reach
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +133,9 @@ class Turns:
             usage=ending.usage,
             error=ending.error,
         )
+        await reach(FaultPoint.REPLY_READY)
         committed = await persist(lambda: self._store.commit_turn(commit), clock=self._clock)
+        await reach(FaultPoint.REPLY_COMMITTED)
         self._wakeups.deliveries()
         return committed
 
