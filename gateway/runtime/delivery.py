@@ -30,6 +30,7 @@ from gateway.ports import Adapter, Clock, Deliveries, DeliveryStore
 from gateway.runtime.persist import persist
 from gateway.runtime.wakeups import Bell, Wakeups
 from gateway.telemetry.context import bind
+from gateway.telemetry.faults import FaultPoint, reach
 
 logger = logging.getLogger(__name__)
 
@@ -145,6 +146,7 @@ class DeliveryLoop:
     async def _send(self, delivery: Delivery, bell: Bell) -> None:
         try:
             await self._mark(await self._sent(delivery))
+            await reach(FaultPoint.DELIVERY_MARKED)
         except StoreError:
             # Its row still says `sending`: the next start settles it.
             logger.exception("what became of delivery %d is not recorded", delivery.id)
@@ -157,7 +159,9 @@ class DeliveryLoop:
     async def _sent(self, delivery: Delivery) -> Outcome:
         try:
             async with asyncio.timeout(self._send_seconds):
+                await reach(FaultPoint.DELIVERY_CLAIMED)
                 receipt = await self._adapter.send(delivery)
+                await reach(FaultPoint.DELIVERY_SENT)
         except TimeoutError:
             logger.warning("delivery %d: no answer within %g s", delivery.id, self._send_seconds)
             return await self._lost(delivery, "no answer in time")
