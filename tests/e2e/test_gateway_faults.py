@@ -1,0 +1,136 @@
+"""The service killed at each named point of a message's way, on the Telegram of the tests."""
+
+import json
+import signal
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing
+
+import pytest
+
+from gateway.telemetry.faults import FaultPoint
+from tests.e2e.house import House
+from tests.e2e.on_telegram import ANNA, asked, configure, telegram_with_anna
+from tests.fakes.telegram.process import TelegramProcess
+from tests.support.chat import hermes
+from tests.support.gateway import Gateway
+from tests.support.requirement import requirement
+
+GATED = (
+    FaultPoint.APPROVAL_DECIDED,
+    FaultPoint.TOOL_STARTED,
+    FaultPoint.TOOL_RETURNED,
+    FaultPoint.TOOL_RECORDED,
+)
+"""Only a tool call passes these."""
+
+
+@pytest.fixture(scope="module")
+def town() -> Generator[TelegramProcess]:
+    with telegram_with_anna() as running:
+        yield running
+
+
+@pytest.fixture
+def telegram_home(house: House, town: TelegramProcess) -> House:
+    house.serve()
+    configure(house, town)
+    return house
+
+
+def dying_at(point: FaultPoint, house: House, *, nth: int = 1) -> Gateway:
+    return Gateway(house.path, env={"HERMES_FAULT": f"{point}:{nth}:kill"})
+
+
+def killed(gateway: Gateway) -> bool:
+    return gateway.wait() == -signal.SIGKILL
+
+
+def stored(house: House, role: str, text: str) -> int:
+    with closing(sqlite3.connect(f"file:{house.path / 'state.db'}?mode=ro", uri=True)) as database:
+        query = "SELECT count(*) FROM message WHERE role = ? AND body = ?"
+        (count,) = database.execute(query, (role, text)).fetchone()
+    return int(count)
+
+
+@requirement("fault.f1", "fault.f2", "fault.f3", "fault.f5", "fault.f6", "turn.resume.last_step")
+@pytest.mark.parametrize("point", [point for point in FaultPoint if point not in GATED])
+def test_killed_at_a_point_a_message_is_still_one_message_and_one_answer(
+    telegram_home: House, town: TelegramProcess, point: FaultPoint
+) -> None:
+    text = f"hello from {point}"
+    with dying_at(point, telegram_home) as gateway:
+        said = town.do("say", chat=ANNA, text=text)
+        assert killed(gateway)
+
+    with Gateway(telegram_home.path) as gateway:
+        town.do("wait", chat=ANNA, contains=f"You said: {text}", after=said["id"])
+        # What comes after it is answered after it: nothing of it is left.
+        town.do("say", chat=ANNA, text="and then")
+        town.do("wait", chat=ANNA, contains="You said: and then", after=said["id"])
+        assert gateway.end() == 0
+
+    answers = [item["text"] for item in town.do("messages", chat=ANNA, after=said["id"])]
+    assert [answer for answer in answers if text in answer] == [f"You said: {text}"]
+    assert stored(telegram_home, "user", text) == 1
+    assert stored(telegram_home, "assistant", f"You said: {text}") == 1
+
+
+@requirement("fault.f4", "turn.resume.write_never_repeated")
+@pytest.mark.parametrize(
+    ("point", "runs", "answer"),
+    [
+        (FaultPoint.APPROVAL_DECIDED, 1, "Got: 1"),
+        (FaultPoint.TOOL_STARTED, 0, "interrupted before its result arrived"),
+        (FaultPoint.TOOL_RETURNED, 1, "interrupted before its result arrived"),
+        (FaultPoint.TOOL_RECORDED, 1, "Got: 1"),
+    ],
+)
+def test_killed_around_an_allowed_call_it_runs_once_at_most_and_its_fate_is_told(
+    telegram_home: House, town: TelegramProcess, point: FaultPoint, runs: int, answer: str
+) -> None:
+    with dying_at(point, telegram_home) as gateway:
+        card = asked(town, point)
+        town.do("press", chat=ANNA, label="Allow once", message=card)
+        assert killed(gateway)
+
+    with Gateway(telegram_home.path) as gateway:
+        town.do("wait", chat=ANNA, contains=answer, after=card)
+        assert gateway.end() == 0
+
+    assert telegram_home.runs == [point] * runs
+    closed = [item for item in town.do("messages", chat=ANNA) if item["id"] == card]
+    assert closed[0]["labels"] == []
+    assert "Allowed once by" in closed[0]["text"]
+
+
+@requirement("fault.f7")
+def test_killed_between_two_pieces_of_a_long_reply_it_goes_on_with_the_next(
+    telegram_home: House, town: TelegramProcess
+) -> None:
+    words = [f"word{number:05d}" for number in range(390)]
+    with dying_at(FaultPoint.DELIVERY_MARKED, telegram_home) as gateway:
+        said = town.do("say", chat=ANNA, text=" ".join(words))
+        assert killed(gateway)
+        first = town.do("messages", chat=ANNA, after=said["id"])
+        assert len(first) == 1
+
+    with Gateway(telegram_home.path) as gateway:
+        town.do("wait", chat=ANNA, contains=words[-1], after=said["id"])
+        assert gateway.end() == 0
+
+    shown = [item["text"] for item in town.do("messages", chat=ANNA, after=said["id"])]
+    assert " ".join(shown).split()[2:] == words
+
+
+@requirement("design.faults.hook")
+def test_the_points_are_listed_and_a_fault_that_is_none_is_refused(house: House) -> None:
+    listed = json.loads(hermes(house.path, "debug", "faults", "--json").stdout)
+    assert [point["name"] for point in listed["points"]] == list(FaultPoint)
+    assert listed["actions"] == ["kill", "raise", "hang", "slow"]
+
+    house.configure(guided=True)
+    with Gateway(house.path, env={"HERMES_FAULT": "nowhere:1:kill"}, ready=False) as gateway:
+        assert gateway.wait() == 1
+        assert gateway.stderr.startswith("hermes: HERMES_FAULT=nowhere:1:kill is no fault")
+        assert gateway.stdout == ""
