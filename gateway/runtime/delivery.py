@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 MAX_SENDS: Final = 8
 """Calls of one account under way at a time; the store keeps the order within a conversation."""
+MAX_SETTLINGS: Final = MAX_SENDS // 2
+"""Of these calls, for what an earlier process left open; the others are always free to send."""
 SEND_SECONDS: Final = 90.0
 """For one call of an adapter; after that its outcome counts as unknown."""
 LEASE_SECONDS: Final = 120.0
@@ -90,17 +92,46 @@ class DeliveryLoop:
         self._wakeups.deliveries()
 
     async def run(self) -> None:
-        """Settle what an earlier process left open, then send until shut down or cancelled."""
-        with self._wakeups.delivery_bell() as bell:
-            async with asyncio.TaskGroup() as sends:
-                await self._settle_left_open()
-                await self._send_due(sends, bell)
+        """Send what is due until shut down or cancelled; settle beside it what was left open.
 
-    async def _settle_left_open(self) -> None:
+        What is not settled by then stays as it is: the next start settles it.
+        """
+        with self._wakeups.delivery_bell() as bell:
+            async with asyncio.TaskGroup() as tasks:
+                settling = await self._settle_left_open(tasks, bell)
+                await self._send_due(tasks, bell)
+                for task in settling:
+                    task.cancel()
+
+    async def _settle_left_open(
+        self, tasks: asyncio.TaskGroup, bell: Bell
+    ) -> list[asyncio.Task[None]]:
+        """Begin to settle what an earlier process left open; the store claims nothing behind it."""
         account = self._adapter.platform, self._adapter.account
         left = await persist(lambda: self._deliveries.unsure(*account), clock=self._clock)
+        places = asyncio.Semaphore(MAX_SETTLINGS)
+        started: list[asyncio.Task[None]] = []
         for delivery in left:
-            await self._mark(await self._settled(delivery))
+            # Counted before it has a slot: one that becomes due later may not be overlooked.
+            self._under_way += 1
+            with bind(conversation=delivery.place.session_key):
+                task = tasks.create_task(
+                    self._settle(delivery, places, bell), name=f"settling:{delivery.id}"
+                )
+            started.append(task)
+        return started
+
+    async def _settle(self, delivery: Delivery, places: asyncio.Semaphore, bell: Bell) -> None:
+        try:
+            async with places, self._slots:
+                await self._mark(await self._settled(delivery))
+        except StoreError:
+            # Its row still says `uncertain`: the next start settles it.
+            logger.exception("what became of delivery %d is not recorded", delivery.id)
+        finally:
+            self._under_way -= 1
+            # The next one of this conversation may go now.
+            bell.ring()
 
     async def _send_due(self, sends: asyncio.TaskGroup, bell: Bell) -> None:
         while True:

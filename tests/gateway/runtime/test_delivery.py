@@ -13,7 +13,7 @@ from gateway.domain.errors import (
     DeliveryUnsure,
 )
 from gateway.domain.operations.deliveries import ClaimDelivery
-from gateway.runtime.delivery import MAX_UNSURE_ATTEMPTS, DeliveryLoop
+from gateway.runtime.delivery import MAX_SENDS, MAX_UNSURE_ATTEMPTS, DeliveryLoop
 from gateway.runtime.wakeups import Wakeups
 from store import OpenStore, open_store
 from tests.fakes.clock import HastyClock
@@ -180,21 +180,63 @@ async def test_lost_credentials_keep_the_message_for_later(tmp_path: Path) -> No
         assert box.states()[0][0] == "sent"
 
 
-async def test_what_an_earlier_process_left_unsure_is_settled_before_anything_else(
+async def test_what_an_earlier_process_left_unsure_is_settled_before_the_next_of_its_place(
     tmp_path: Path,
 ) -> None:
     adapter = Loopback()
     async with outbox(tmp_path, adapter, runs=False) as box:
-        await box.put("a", "b")
-        assert await claimed(box) is not None
-        await box.store.recover(worker="next")
+        await leave_open(box, "a", n=1)
+        await box.put("b")
 
         adapter.on_settle = lambda delivery: Receipt(native_id="found")
-        box.loop.shut_down()
-        await box.loop.run()
+        async with running(box):
+            await box.settle()
 
         assert [row[:2] for row in box.states()] == [("sent", "found"), ("sent", "m0")]
     assert adapter.texts() == ["b"]
+
+
+async def test_settling_that_hangs_holds_up_its_own_place_alone(tmp_path: Path) -> None:
+    adapter = HangingSettling()
+    adapter.on_settle = lambda delivery: Receipt(native_id="found")
+    async with outbox(tmp_path, adapter, runs=False) as box:
+        await leave_open(box, "a", n=1)
+        await box.put("b", n=1)
+        async with running(box):
+            await box.put("c", n=2)
+            await adapter.until(lambda: adapter.texts() == ["c"])
+            adapter.free.set()
+            await box.settle()
+
+        assert adapter.texts() == ["c", "b"]
+        assert box.states()[0][:2] == ("sent", "found")
+
+
+async def test_any_number_of_settlings_that_hang_leave_room_to_send(tmp_path: Path) -> None:
+    adapter = HangingSettling()
+    async with outbox(tmp_path, adapter, runs=False) as box:
+        for n in range(1, MAX_SENDS + 2):
+            await leave_open(box, "a", n=n)
+        async with running(box):
+            await box.put("b", n=MAX_SENDS + 2)
+            await adapter.until(lambda: adapter.texts() == ["b"])
+            adapter.free.set()
+            await box.settle()
+
+        assert {row[0] for row in box.states()} == {"sent"}
+
+
+async def test_a_loop_that_is_shut_down_leaves_what_cannot_be_settled_to_the_next_start(
+    tmp_path: Path,
+) -> None:
+    adapter = HangingSettling()
+    async with outbox(tmp_path, adapter, runs=False) as box:
+        await leave_open(box, "a", n=1)
+        async with asyncio.timeout(10), running(box):
+            await box.put("b", n=2)
+            await adapter.until(lambda: adapter.texts() == ["b"])
+
+        assert [row[0] for row in box.states()] == ["uncertain", "sent"]
 
 
 async def test_a_platform_that_never_answers_is_not_waited_for_without_end(tmp_path: Path) -> None:
@@ -232,6 +274,36 @@ class HangingChat(Loopback):
         if delivery.place == chat(1):
             await self.free.wait()
         return await super().send(delivery)
+
+
+class HangingSettling(Loopback):
+    """What became of a send is told only when the test lets it."""
+
+    __slots__ = ("free",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free = asyncio.Event()
+
+    async def settle_unsure(self, delivery: Delivery) -> Receipt | None:
+        await self.free.wait()
+        return await super().settle_unsure(delivery)
+
+
+@asynccontextmanager
+async def running(box: Outbox) -> AsyncGenerator[None]:
+    """Run the loop of an outbox that did not start it."""
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(box.loop.run())
+        yield
+        box.loop.shut_down()
+
+
+async def leave_open(box: Outbox, text: str, *, n: int) -> None:
+    """Leave a send without an outcome, as a process does that is killed during it."""
+    await box.put(text, n=n)
+    assert await claimed(box) is not None
+    await box.store.recover(worker="next")
 
 
 def cannot_tell(delivery: Delivery) -> Receipt | None:
