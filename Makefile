@@ -51,14 +51,16 @@ sizes: setup
 audit: setup
 	$(BIN)/python -m tests.support.audit
 
-crash: setup  ## 20 random kills of the chat flow, seed printed
+crash: setup  ## 20 random kills of the chat flow and of the gateway on Telegram, seeds printed
 	$(BIN)/python -m tests.soak.kill_chat --kills 20
+	$(BIN)/python -m tests.soak.kill_gateway --kills 20 --messages 200
 
 fresh: setup  ## a clone of what is committed runs with two commands
 	$(BIN)/python -m tests.support.fresh
 
 soak: setup  ## the full counts, JSON under bench/results
 	$(BIN)/python -m tests.soak.kill_chat --kills 200 --json bench/results/kill_chat.json
+	$(BIN)/python -m tests.soak.kill_gateway --kills 500 --messages 5000 --json bench/results/kill_gateway.json
 
 bench: setup  ## the figures of SPEC §19 that exist by now, JSON under bench/results
 	$(BIN)/python -m bench

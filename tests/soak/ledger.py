@@ -71,13 +71,14 @@ def stage_of(home: Path, text: str) -> str:
 def broken(home: Path, texts: list[str]) -> list[str]:
     """Name every invariant that the drained database does not keep, for these requests."""
     with reading(home) as database:
-        found = [f"{what}: {count}" for what, count in _counts(database) if count]
+        found = [f"{what}: {count}" for what, count in counts(database) if count]
         for text in texts:
             found += _broken_request(database, text)
     return found
 
 
-def _counts(database: sqlite3.Connection) -> Iterator[tuple[str, int]]:
+def counts(database: sqlite3.Connection) -> Iterator[tuple[str, int]]:
+    """Count what a drained database must not hold."""
     (integrity,) = database.execute("PRAGMA integrity_check").fetchone()
     yield f"integrity_check says {integrity}", int(integrity != "ok")
     yield "foreign keys broken", len(database.execute("PRAGMA foreign_key_check").fetchall())
@@ -94,6 +95,11 @@ def _counts(database: sqlite3.Connection) -> Iterator[tuple[str, int]]:
             "turns with two replies",
             "SELECT count(*) FROM (SELECT turn_id FROM message WHERE role = 'assistant' "
             "AND turn_id IS NOT NULL GROUP BY turn_id HAVING count(*) > 1)",
+        ),
+        (
+            "turns without a reply",
+            "SELECT count(*) FROM turn t WHERE t.state = 'done' AND NOT EXISTS "
+            "(SELECT 1 FROM message m WHERE m.turn_id = t.id AND m.role = 'assistant')",
         ),
         (
             "approvals used by two steps",

@@ -1,0 +1,258 @@
+"""Kills a real `hermes gateway run` at random instants while people write to it, and checks what is left.
+
+Ten people write on a Telegram of our own, ask for gated tools and allow them; each process gets
+SIGKILL after a random time, the last one works everything off. Printed: the seed and what was open
+at each kill. Run as `python -m tests.soak.kill_gateway --kills N --messages M`.
+"""
+
+import argparse
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypedDict
+
+from adapters.telegram.ids import SentIds
+from tests.fakes.telegram.process import telegram_process
+from tests.soak.ledger import counts, reading
+from tests.soak.town import People, is_repeat
+from tests.support.chat import ROOT
+from tests.support.eventually import eventually
+from tests.support.gateway import Gateway
+from tests.support.scripted import write_home
+
+LONGEST_LIFE: Final = 5.0
+"""A process is killed anywhere in its start and the first moments of its work."""
+PAUSE: Final = 0.15
+DRAIN_SECONDS: Final = 600.0
+
+OPEN: Final = {
+    "inputs waiting": "SELECT count(*) FROM inbound WHERE state = 'new'",
+    "turn running": "SELECT count(*) FROM turn WHERE state = 'running'",
+    "call planned": "SELECT count(*) FROM step WHERE state = 'planned'",
+    "question open": "SELECT count(*) FROM question WHERE state = 'pending'",
+    "call sent": "SELECT count(*) FROM step WHERE state = 'sent'",
+    "reply ready": "SELECT count(*) FROM delivery WHERE state = 'ready'",
+    "reply sending": "SELECT count(*) FROM delivery WHERE state IN ('sending', 'uncertain')",
+}
+"""What can be open when a process dies."""
+
+
+class Report(TypedDict):
+    seed: int
+    kills: int
+    messages: int
+    conversations: int
+    writes: int
+    marked_repeats: int
+    open_at_kill: dict[str, int]
+    problems: list[str]
+    seconds: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Siege:
+    """One run: a home, its people, and what was seen."""
+
+    home: Path
+    runs: Path
+    people: People
+    dice: random.Random
+    kills: int = 0
+    open_at_kill: Counter[str] = field(default_factory=Counter[str])
+
+    def live(self, messages: int) -> None:
+        """Let one process live for a while among people who write, then kill it."""
+        end = time.monotonic() + self.dice.uniform(0, LONGEST_LIFE)
+        with Gateway(self.home, ready=False) as gateway:
+            while (left := end - time.monotonic()) > 0:
+                self.people.talk(messages)
+                self.people.press()
+                time.sleep(min(left, self.dice.uniform(0, PAUSE)))
+            if not gateway.running:
+                raise AssertionError(f"it ended by itself:\n{gateway.stderr}")
+            gateway.signal(signal.SIGKILL)
+            gateway.wait()
+        self.kills += 1
+        found = [what for what, query in OPEN.items() if _count(self.home, query)]
+        self.open_at_kill.update(found or ["nothing"])
+
+    def drain(self, messages: int) -> list[str]:
+        """Let the last process work everything off; return what it was wrong about."""
+        with Gateway(self.home) as gateway:
+            while self.people.count < messages:
+                self.people.talk(messages)
+
+            def quiet() -> bool:
+                self.people.press()
+                waiting = self.people.service.do("pending")
+                return not waiting and not any(_count(self.home, query) for query in OPEN.values())
+
+            try:
+                eventually(quiet, seconds=DRAIN_SECONDS, what="an end of everything")
+            except AssertionError as error:
+                still = {what: _count(self.home, query) for what, query in OPEN.items()}
+                return [f"{error}: {still}"]
+            code = gateway.end()
+        return [] if code == 0 else [f"the last process exited {code}"]
+
+    def problems(self) -> list[str]:
+        """Name everything that is not as promised."""
+        with reading(self.home) as database:
+            found = [f"{what}: {count}" for what, count in counts(database) if count]
+            for who, said in self.people.said.items():
+                found += _order(database, who, said)
+                found += self._visible(database, who)
+        return found + self._ran()
+
+    def _visible(self, database: sqlite3.Connection, who: int) -> list[str]:
+        """Everything shown is in the books, everything in the books is shown, or it says it repeats."""
+        rows = database.execute(
+            "SELECT d.native_id FROM delivery d JOIN chat c ON c.id = d.chat_id "
+            "WHERE c.chat_key = ? AND d.kind <> 'edit' AND d.state = 'sent' ORDER BY d.ord",
+            (str(who),),
+        ).fetchall()
+        booked = [number for (text,) in rows for number in _numbers(text)]
+        shown = self.people.shown(who)
+        repeats = {item["text"] for item in shown if is_repeat(item)}
+        known = set(booked)
+        found = [
+            f"chat {who}: message {item['id']} was shown twice without a mark: {item['text']!r}"
+            for item in shown
+            if item["id"] not in known and not any(text.endswith(item["text"]) for text in repeats)
+        ]
+        missing = known - {item["id"] for item in shown}
+        found += [f"chat {who}: {len(missing)} sent messages are not there"] if missing else []
+        found += [f"chat {who}: the order of answers changed"] if booked != sorted(booked) else []
+        return found
+
+    def _ran(self) -> list[str]:
+        ran = Counter(self.runs.read_text().split() if self.runs.exists() else [])
+        return [
+            f"the write tool ran {ran[note]} times for {note}"
+            for note in self.people.writes
+            if ran[note] > 1
+        ]
+
+    @property
+    def marked_repeats(self) -> int:
+        return sum(is_repeat(item) for who in self.people.chats for item in self.people.shown(who))
+
+
+def _order(database: sqlite3.Connection, who: int, said: list[str]) -> list[str]:
+    stored = database.execute(
+        "SELECT m.body FROM message m JOIN conversation v ON v.id = m.conversation_id "
+        "JOIN chat c ON c.id = v.chat_id WHERE m.role = 'user' AND c.chat_key = ? ORDER BY m.id",
+        (str(who),),
+    ).fetchall()
+    bodies = [text for (text,) in stored]
+    if bodies == said:
+        return []
+    lost = Counter(said) - Counter(bodies)
+    twice = Counter(bodies) - Counter(said)
+    return [f"chat {who}: {lost.total()} lost, {twice.total()} doubled, or another order"]
+
+
+def _numbers(native_id: str) -> tuple[int, ...]:
+    ids = SentIds.parse(native_id)
+    return () if ids is None else ids.all
+
+
+def _count(home: Path, query: str) -> int:
+    if not (home / "state.db").exists():
+        return 0
+    with reading(home) as database:
+        try:
+            (count,) = database.execute(query).fetchone()
+        except sqlite3.OperationalError:
+            # Killed before the first migration was committed.
+            return 0
+    return int(count)
+
+
+@contextmanager
+def obedient_model(record: Path) -> Generator[str]:
+    """Run the model that does as it is told; yield its URL."""
+    command = [sys.executable, "-m", "tests.e2e.obedient", "--record", str(record)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def run(*, kills: int, messages: int, conversations: int, seed: int) -> Report:
+    """Kill that many processes over that many messages; return what was counted."""
+    # A seed that can be given again, not a secret.
+    dice = random.Random(seed)  # noqa: S311
+    with tempfile.TemporaryDirectory(prefix="hermes-siege-") as name:
+        home, runs, record = Path(name) / "home", Path(name) / "runs", Path(name) / "asked"
+        home.mkdir(mode=0o700)
+        record.touch()
+        with obedient_model(record) as url, telegram_process(unlimited=True) as service:
+            people = People.move_in(service, dice, chats=conversations)
+            account = {
+                "token": service.do("bot")["token"],
+                "base_url": service.base_url,
+                "allow_from": [str(who) for who in people.chats],
+            }
+            sections = {"platforms": {"telegram": account}, "approvals": {"timeout": 3600}}
+            write_home(home, model_url=url, runs=runs, sections=sections)
+            siege = Siege(home=home, runs=runs, people=people, dice=dice)
+            began = time.monotonic()
+            for done in range(kills):
+                siege.live(messages * (done + 1) // kills)
+            problems = siege.drain(messages)
+            problems += siege.problems()
+            repeats = siege.marked_repeats
+    return {
+        "seed": seed,
+        "kills": siege.kills,
+        "messages": people.count,
+        "conversations": conversations,
+        "writes": len(people.writes),
+        "marked_repeats": repeats,
+        "open_at_kill": dict(siege.open_at_kill.most_common()),
+        "problems": problems,
+        "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--messages", type=int, default=200)
+    parser.add_argument("--conversations", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--json", type=Path, default=None)
+    options = parser.parse_args()
+    seed = random.SystemRandom().randrange(1 << 32) if options.seed is None else options.seed
+    sys.stdout.write(f"seed {seed}\n")
+    sys.stdout.flush()
+    report = run(
+        kills=options.kills,
+        messages=options.messages,
+        conversations=options.conversations,
+        seed=seed,
+    )
+    for what, count in report["open_at_kill"].items():
+        sys.stdout.write(f"{what:18} {count:4} {'#' * count}\n")
+    sys.stdout.write(json.dumps({k: v for k, v in report.items() if k != "open_at_kill"}) + "\n")
+    if options.json is not None:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(report, indent=1))
+    return 1 if report["problems"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
