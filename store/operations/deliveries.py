@@ -113,7 +113,9 @@ def _later(work: Work, later: Later) -> None:
         "error": storable(later.error),
         "marks": _marks(work, later.id, later.marks),
     }
-    if work.run(sql.LATER, values) and later.park_chat:
+    # A newer edit of the same message says all that this one would have said.
+    superseded = work.one(sql.SUPERSEDED, values) is not None
+    if (superseded or work.run(sql.LATER, values)) and later.park_chat:
         work.run(sql.PARK, values)
 
 

@@ -46,6 +46,9 @@ WHERE id = (SELECT d.id FROM delivery d JOIN chat c ON c.id = d.chat_id
     AND c.budget_tat <= :now + :burst
     AND CASE WHEN d.kind = 'edit'
       THEN EXISTS (SELECT 1 FROM delivery t WHERE t.id = d.edits_id AND t.state = 'sent')
+        AND NOT EXISTS (SELECT 1 FROM delivery e
+                        WHERE e.conversation_id = d.conversation_id AND e.edits_id = d.edits_id
+                          AND e.state IN ('ready', 'sending', 'uncertain') AND e.id < d.id)
       ELSE NOT EXISTS (SELECT 1 FROM delivery p
                        WHERE p.conversation_id = d.conversation_id AND p.ord < d.ord
                          AND p.kind <> 'edit' AND p.state IN ('ready', 'sending', 'uncertain'))
@@ -72,6 +75,15 @@ LATER: Final = """
 UPDATE delivery SET state = 'ready', next_at = :at, last_error = :error, marks = :marks,
   lease_owner = NULL, lease_until = NULL
 WHERE id = :delivery AND state IN ('sending', 'uncertain')
+"""
+
+SUPERSEDED: Final = """
+UPDATE delivery SET state = 'dead', last_error = 'superseded', lease_owner = NULL,
+  lease_until = NULL
+WHERE id = :delivery AND kind = 'edit' AND state IN ('sending', 'uncertain')
+  AND EXISTS (SELECT 1 FROM delivery e
+              WHERE e.edits_id = delivery.edits_id AND e.kind = 'edit' AND e.state = 'ready')
+RETURNING id
 """
 
 PARK: Final = """

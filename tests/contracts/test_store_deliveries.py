@@ -222,6 +222,44 @@ async def test_an_edit_waits_for_its_target_alone_and_the_newest_one_counts(
     assert after["latest"].kind is DeliveryKind.EDIT
 
 
+async def test_an_edit_under_way_is_never_overtaken_by_a_newer_one(opened: OpenStore) -> None:
+    added = await enqueue(opened, "1")
+    await sent(opened, await claim(opened))
+    await edits(opened, added.ids[0], "older")
+    older = await claim(opened)
+    await edits(opened, added.ids[0], "newer")
+
+    meanwhile = await claim(opened)
+    await sent(opened, older)
+    newer = await claim(opened)
+
+    assert meanwhile is None
+    assert newer is not None
+    assert newer.body == "newer"
+
+
+async def test_an_edit_that_would_be_tried_again_gives_way_to_a_newer_one(
+    opened: OpenStore, clock: ManualClock
+) -> None:
+    added = await enqueue(opened, "1")
+    await sent(opened, await claim(opened))
+    await edits(opened, added.ids[0], "older", key="older")
+    older = await claim(opened)
+    assert older is not None
+    await edits(opened, added.ids[0], "newer")
+
+    at = clock.now() + timedelta(seconds=30)
+    await opened.store.mark_delivery(Later(id=older.id, at=at, error="too many", park_chat=True))
+    parked = await claim(opened)
+    clock.advance(30)
+    newer = await claim(opened)
+
+    assert await state(opened, "older") == ["dead"]
+    assert parked is None
+    assert newer is not None
+    assert newer.body == "newer"
+
+
 async def test_a_repeated_edit_is_known(opened: OpenStore) -> None:
     added = await enqueue(opened, "1")
 
