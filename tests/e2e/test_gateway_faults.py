@@ -104,6 +104,22 @@ def test_killed_around_an_allowed_call_it_runs_once_at_most_and_its_fate_is_told
     assert "Allowed once by" in closed[0]["text"]
 
 
+@requirement("fault.f4", "turn.resume.write_never_repeated")
+@pytest.mark.parametrize("point", [FaultPoint.TOOL_STARTED, FaultPoint.TOOL_RETURNED])
+def test_killed_around_a_call_that_only_reads_it_is_made_again(
+    telegram_home: House, town: TelegramProcess, point: FaultPoint
+) -> None:
+    with dying_at(point, telegram_home) as gateway:
+        said = town.do("say", chat=ANNA, text=f'call echo {{"text": "sea of {point}"}}')
+        assert killed(gateway)
+
+    with Gateway(telegram_home.path) as gateway:
+        answer = town.do("wait", chat=ANNA, contains="Got:", after=said["id"])
+        assert gateway.end() == 0
+
+    assert f"sea of {point}" in answer["text"]
+
+
 @requirement("fault.f7")
 def test_killed_between_two_pieces_of_a_long_reply_it_goes_on_with_the_next(
     telegram_home: House, town: TelegramProcess
