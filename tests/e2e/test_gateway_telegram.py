@@ -1,0 +1,138 @@
+"""The main job in a chat through real processes: a card is pressed, the tool runs once, all see who decided."""
+
+import json
+from collections.abc import Generator
+from typing import Any, Final
+
+import pytest
+
+from tests.e2e.house import House
+from tests.e2e.on_telegram import ANNA, asked, configure, telegram_with_anna
+from tests.fakes.telegram.process import TelegramProcess
+from tests.support.gateway import Gateway
+
+BEN: Final = 222
+GROUP: Final = -1001
+
+
+@pytest.fixture(scope="module")
+def town() -> Generator[TelegramProcess]:
+    with telegram_with_anna() as running:
+        running.do("user", id=BEN, name="Ben")
+        running.do(
+            "supergroup",
+            title="Home",
+            people=[ANNA, BEN],
+            chat_id=GROUP,
+            bot_status="administrator",
+        )
+        yield running
+
+
+@pytest.fixture
+def telegram_home(house: House, town: TelegramProcess) -> House:
+    house.serve()
+    configure(house, town, allow_from=[str(ANNA), str(BEN)])
+    return house
+
+
+def pressed(town: TelegramProcess, chat: int, card: int, label: str, **more: object) -> str:
+    """Press a button; return what the presser is told above the chat."""
+    query = town.do("press", chat=chat, label=label, message=card, **more)["query"]
+    answered: dict[str, Any] = town.do("query", query=query, seconds=20)
+    return str(answered["text"])
+
+
+def shown(town: TelegramProcess, chat: int, message: int) -> dict[str, Any]:
+    found: dict[str, Any]
+    (found,) = [item for item in town.do("messages", chat=chat) if item["id"] == message]
+    return found
+
+
+def test_a_card_is_allowed_once_and_pressed_again_nothing_happens(
+    telegram_home: House, town: TelegramProcess
+) -> None:
+    with Gateway(telegram_home.path) as gateway:
+        card = asked(town, "milk")
+        data = shown(town, ANNA, card)["markup"]["inline_keyboard"][0][0]["callback_data"]
+        pressed(town, ANNA, card, "Allow once")
+        town.do("wait", chat=ANNA, contains="Got: 1", after=card)
+
+        closed = shown(town, ANNA, card)
+        assert closed["labels"] == []
+        assert "Allowed once by Anna" in closed["text"]
+
+        assert pressed(town, ANNA, card, "", data=data)
+        assert gateway.end() == 0
+    assert telegram_home.runs == ["milk"]
+    assert shown(town, ANNA, card)["text"] == closed["text"]
+
+
+def test_of_two_cards_only_the_pressed_one_is_decided(
+    telegram_home: House, town: TelegramProcess
+) -> None:
+    with Gateway(telegram_home.path) as gateway:
+        mine = asked(town, "of Anna")
+        text = f"call write {json.dumps({'text': 'of Ben'})}"
+        said = town.do("say", chat=GROUP, by=BEN, text=text)
+        other = town.do("wait", chat=GROUP, label="Allow once", after=said["id"])["id"]
+
+        pressed(town, GROUP, other, "Deny", by=BEN)
+        denied = town.do("wait", chat=GROUP, contains="Got:", after=other)
+        assert "denied" in denied["text"].casefold()
+        assert "Denied by Ben" in shown(town, GROUP, other)["text"]
+        assert "Allow once" in shown(town, ANNA, mine)["labels"]
+        assert telegram_home.runs == []
+
+        pressed(town, ANNA, mine, "Allow once")
+        town.do("wait", chat=ANNA, contains="Got: 1", after=mine)
+        assert gateway.end() == 0
+    assert telegram_home.runs == ["of Anna"]
+
+
+def test_a_bystander_is_refused_and_the_requester_still_decides(
+    telegram_home: House, town: TelegramProcess
+) -> None:
+    with Gateway(telegram_home.path) as gateway:
+        text = f"call write {json.dumps({'text': 'group'})}"
+        said = town.do("say", chat=GROUP, by=ANNA, text=text)
+        card = town.do("wait", chat=GROUP, label="Allow once", after=said["id"])["id"]
+
+        assert pressed(town, GROUP, card, "Allow once", by=BEN)
+        assert "Allow once" in shown(town, GROUP, card)["labels"]
+        assert telegram_home.runs == []
+
+        pressed(town, GROUP, card, "Allow once", by=ANNA)
+        town.do("wait", chat=GROUP, contains="Got: 1", after=card)
+        assert gateway.end() == 0
+    assert telegram_home.runs == ["group"]
+    assert "Allowed once by Anna" in shown(town, GROUP, card)["text"]
+
+
+def test_an_old_button_works_after_the_gateway_was_killed(
+    telegram_home: House, town: TelegramProcess
+) -> None:
+    with Gateway(telegram_home.path) as gateway:
+        card = asked(town, "bread")
+        gateway.kill()
+    with Gateway(telegram_home.path) as gateway:
+        pressed(town, ANNA, card, "Allow once")
+        town.do("wait", chat=ANNA, contains="Got: 1", after=card)
+        assert gateway.end() == 0
+    assert telegram_home.runs == ["bread"]
+    assert "Allowed once by" in shown(town, ANNA, card)["text"]
+
+
+def test_a_card_that_nobody_presses_expires_and_a_late_press_runs_nothing(
+    telegram_home: House, town: TelegramProcess
+) -> None:
+    account = json.loads((telegram_home.path / "config.yaml").read_text())["platforms"]
+    telegram_home.configure(platforms=account, approvals={"timeout": 2})
+    with Gateway(telegram_home.path) as gateway:
+        card = asked(town, "late")
+        data = shown(town, ANNA, card)["markup"]["inline_keyboard"][0][0]["callback_data"]
+        town.do("wait", chat=ANNA, contains="Got:", after=card)
+        assert "xpired" in shown(town, ANNA, card)["text"]
+        assert pressed(town, ANNA, card, "", data=data)
+        assert gateway.end() == 0
+    assert telegram_home.runs == []
