@@ -83,12 +83,11 @@ def stop(
 
 def _run(invocation: Invocation) -> None:
     # First of all, and before anything is loaded: a second gateway must be refused at once.
-    from gateway.cli.debug import fault_armed
     from store.lock import hold_home
 
     home = invocation.home()
     home.create()
-    with hold_home(home.path), fault_armed(invocation.environ):
+    with hold_home(home.path):
         _serve(invocation, home)
 
 
@@ -97,6 +96,7 @@ def _serve(invocation: Invocation, home: "Home") -> None:
     import os
 
     from gateway.app.service import run_gateway
+    from gateway.cli.debug import fault_armed
     from gateway.cli.first_run import ready_config
     from gateway.telemetry.logging import set_up
     from gateway.telemetry.redact import Redactor
@@ -107,7 +107,10 @@ def _serve(invocation: Invocation, home: "Home") -> None:
     def ready() -> None:
         print_data(f"hermes gateway ready (pid {os.getpid()})")
 
-    with set_up(loaded.config.logging, redactor=redactor, logs=home.logs, stream=sys.stderr):
+    with (
+        fault_armed(invocation.environ),
+        set_up(loaded.config.logging, redactor=redactor, logs=home.logs, stream=sys.stderr),
+    ):
         asyncio.run(
             run_gateway(home, loaded, environ=invocation.environ, redactor=redactor, ready=ready)
         )

@@ -23,7 +23,6 @@ from gateway.domain.errors import (
     DeliveryDeferred,
     DeliveryRejected,
     DeliveryUnsure,
-    StoreError,
 )
 from gateway.domain.operations.deliveries import ClaimDelivery
 from gateway.ports import Adapter, Clock, Deliveries, DeliveryStore
@@ -125,8 +124,8 @@ class DeliveryLoop:
         try:
             async with places, self._slots:
                 await self._mark(await self._settled(delivery))
-        except StoreError:
-            # Its row still says `uncertain`: the next start settles it.
+        except Exception:
+            # One send never ends the others. Its row still says `uncertain`: the next start settles it.
             logger.exception("what became of delivery %d is not recorded", delivery.id)
         finally:
             self._under_way -= 1
@@ -178,8 +177,8 @@ class DeliveryLoop:
         try:
             await self._mark(await self._sent(delivery))
             await reach(FaultPoint.DELIVERY_MARKED)
-        except StoreError:
-            # Its row still says `sending`: the next start settles it.
+        except Exception:
+            # One send never ends the others. Unless its row says `sent`, the next start settles it.
             logger.exception("what became of delivery %d is not recorded", delivery.id)
         finally:
             self._under_way -= 1

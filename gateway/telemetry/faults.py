@@ -116,7 +116,11 @@ def armed(fault: Fault | None) -> Generator[None]:
 
 
 async def reach(point: FaultPoint) -> None:
-    """Say that a point is passed; returns at once unless a fault is armed there."""
+    """Say that a point is passed; returns at once unless a fault is armed there.
+
+    Raises:
+        InjectedFault: That is the fault.
+    """
     if _armed is None or _armed.point is not point:
         return
     _armed.reached += 1

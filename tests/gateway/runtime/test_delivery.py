@@ -15,6 +15,7 @@ from gateway.domain.errors import (
 from gateway.domain.operations.deliveries import ClaimDelivery
 from gateway.runtime.delivery import MAX_SENDS, MAX_UNSURE_ATTEMPTS, DeliveryLoop
 from gateway.runtime.wakeups import Wakeups
+from gateway.telemetry.faults import FaultPoint, armed, parse
 from store import OpenStore, open_store
 from tests.fakes.clock import HastyClock
 from tests.fakes.house import enqueue, rows
@@ -239,6 +240,16 @@ async def test_a_loop_that_is_shut_down_leaves_what_cannot_be_settled_to_the_nex
             await adapter.until(lambda: adapter.texts() == ["b"])
 
         assert [row[0] for row in box.states()] == ["uncertain", "sent"]
+
+
+async def test_one_send_that_breaks_us_ends_no_other(tmp_path: Path) -> None:
+    adapter = Loopback()
+    with armed(parse(f"{FaultPoint.DELIVERY_MARKED}:1:raise")):
+        async with outbox(tmp_path, adapter) as box:
+            await box.put("a", "b")
+            await box.settle()
+
+    assert adapter.texts() == ["a", "b"]
 
 
 async def test_a_platform_that_never_answers_is_not_waited_for_without_end(tmp_path: Path) -> None:
