@@ -114,8 +114,8 @@ def _later(work: Work, later: Later) -> None:
         "marks": _marks(work, later.id, later.marks),
     }
     # A newer edit of the same message says all that this one would have said.
-    superseded = work.one(sql.SUPERSEDED, values) is not None
-    if (superseded or work.run(sql.LATER, values)) and later.park_chat:
+    took_effect = work.run(sql.SUPERSEDED, values) or work.run(sql.LATER, values)
+    if took_effect and later.park_chat:
         work.run(sql.PARK, values)
 
 

@@ -83,7 +83,6 @@ UPDATE delivery SET state = 'dead', last_error = 'superseded', lease_owner = NUL
 WHERE id = :delivery AND kind = 'edit' AND state IN ('sending', 'uncertain')
   AND EXISTS (SELECT 1 FROM delivery e
               WHERE e.edits_id = delivery.edits_id AND e.kind = 'edit' AND e.state = 'ready')
-RETURNING id
 """
 
 PARK: Final = """
