@@ -1,12 +1,10 @@
-import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.house import House, Model
-from tests.support.chat import ROOT
+from tests.support.scripted import model_process
 
 
 @pytest.fixture(scope="session")
@@ -14,18 +12,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Generator[Model]:
     """The scripted model, one process for all tests."""
     record = tmp_path_factory.mktemp("model") / "requests.jsonl"
     record.touch()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.e2e.obedient", "--record", str(record)],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    with process:
-        try:
-            assert process.stdout is not None
-            yield Model(process.stdout.readline().strip(), record)
-        finally:
-            process.terminate()
+    with model_process("tests.e2e.obedient", "--record", str(record)) as url:
+        yield Model(url, record)
 
 
 @pytest.fixture

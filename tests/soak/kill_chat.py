@@ -5,8 +5,6 @@ sends SIGKILL after a random time; the next process goes on, and may be killed a
 the seed and how often each stage was hit. Run as `python -m tests.soak.kill_chat --kills N`.
 """
 
-import argparse
-import json
 import random
 import re
 import statistics
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Final, TypedDict
 
 from adapters.terminal.outbound import REPEAT_NOTE
+from tests.soak.command import announced, dice_of, parser, tell
 from tests.soak.ledger import STAGES, broken, settled, stage_of
 from tests.support.chat import Chat
 from tests.support.scripted import model_process, write_home
@@ -167,9 +166,7 @@ def run(kills: int, seed: int) -> Report:
         home.mkdir(mode=0o700)
         with model_process() as url:
             write_home(home, model_url=url, runs=runs)
-            # A seed that can be given again, not a secret.
-            dice = random.Random(seed)  # noqa: S311
-            soak = Soak(home=home, runs=runs, dice=dice, chat=Chat(home))
+            soak = Soak(home=home, runs=runs, dice=dice_of(seed), chat=Chat(home))
             began = time.monotonic()
             texts = soak.warm_up()
             while soak.kills < kills:
@@ -191,22 +188,9 @@ def run(kills: int, seed: int) -> Report:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--json", type=Path, default=None)
-    options = parser.parse_args()
-    seed = random.SystemRandom().randrange(1 << 32) if options.seed is None else options.seed
-    sys.stdout.write(f"seed {seed}\n")
-    sys.stdout.flush()
-    report = run(options.kills, seed)
-    for stage, count in report["stages"].items():
-        sys.stdout.write(f"{stage:18} {count:4} {'#' * count}\n")
-    sys.stdout.write(json.dumps({k: v for k, v in report.items() if k != "stages"}) + "\n")
-    if options.json is not None:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(report, indent=1))
-    return 1 if report["problems"] else 0
+    options = parser(__doc__, kills=20).parse_args()
+    report = run(options.kills, announced(options.seed))
+    return tell(report, histogram="stages", path=options.json)
 
 
 if __name__ == "__main__":

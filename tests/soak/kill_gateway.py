@@ -5,30 +5,26 @@ SIGKILL after a random time, the last one works everything off. Printed: the see
 at each kill. Run as `python -m tests.soak.kill_gateway --kills N --messages M`.
 """
 
-import argparse
-import json
 import random
+import re
 import signal
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypedDict
 
 from adapters.telegram.ids import SentIds
 from tests.fakes.telegram.process import telegram_process
+from tests.soak.command import announced, dice_of, parser, tell
 from tests.soak.ledger import counts, reading
-from tests.soak.town import People, is_repeat
-from tests.support.chat import ROOT
+from tests.soak.town import People, call_of, is_repeat
 from tests.support.eventually import eventually
 from tests.support.gateway import Gateway
-from tests.support.scripted import write_home
+from tests.support.scripted import model_process, write_home
 
 LONGEST_LIFE: Final = 5.0
 """A process is killed anywhere in its start and the first moments of its work."""
@@ -46,8 +42,16 @@ OPEN: Final = {
 }
 """What can be open when a process dies."""
 
+_ANSWER: Final = """
+SELECT a.body FROM message m JOIN inbound i ON i.message_id = m.id
+JOIN message a ON a.turn_id = i.turn_id AND a.role = 'assistant'
+WHERE m.role = 'user' AND m.body = ?
+"""
+
 
 class Report(TypedDict):
+    """What `--json` writes."""
+
     seed: int
     kills: int
     messages: int
@@ -112,7 +116,8 @@ class Siege:
             for who, said in self.people.said.items():
                 found += _order(database, who, said)
                 found += self._visible(database, who)
-        return found + self._ran()
+            found += self._ran(database)
+        return found
 
     def _visible(self, database: sqlite3.Connection, who: int) -> list[str]:
         """Everything shown is in the books, everything in the books is shown, or it says it repeats."""
@@ -133,15 +138,26 @@ class Siege:
         missing = known - {item["id"] for item in shown}
         found += [f"chat {who}: {len(missing)} sent messages are not there"] if missing else []
         found += [f"chat {who}: the order of answers changed"] if booked != sorted(booked) else []
+        found += [
+            f"chat {who}: card {item['id']} is still open" for item in shown if item["labels"]
+        ]
         return found
 
-    def _ran(self) -> list[str]:
+    def _ran(self, database: sqlite3.Connection) -> list[str]:
+        """No write ran twice, and what is said of each is what happened."""
         ran = Counter(self.runs.read_text().split() if self.runs.exists() else [])
-        return [
-            f"the write tool ran {ran[note]} times for {note}"
-            for note in self.people.writes
-            if ran[note] > 1
-        ]
+        found: list[str] = []
+        for note in self.people.writes:
+            row = database.execute(_ANSWER, (call_of(note),)).fetchone()
+            answer = "" if row is None else str(row[0])
+            done = re.fullmatch(r"Got: \d+", answer) is not None
+            if ran[note] > 1:
+                found.append(f"the write tool ran {ran[note]} times for {note}")
+            elif done and ran[note] != 1:
+                found.append(f"{note} was said to be done and ran {ran[note]} times")
+            elif not done and "interrupted" not in answer:
+                found.append(f"{note} was allowed, and this was said of it: {answer!r}")
+        return found
 
     @property
     def marked_repeats(self) -> int:
@@ -179,27 +195,17 @@ def _count(home: Path, query: str) -> int:
     return int(count)
 
 
-@contextmanager
-def obedient_model(record: Path) -> Generator[str]:
-    """Run the model that does as it is told; yield its URL."""
-    command = [sys.executable, "-m", "tests.e2e.obedient", "--record", str(record)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        try:
-            assert process.stdout is not None
-            yield process.stdout.readline().strip()
-        finally:
-            process.terminate()
-
-
 def run(*, kills: int, messages: int, conversations: int, seed: int) -> Report:
     """Kill that many processes over that many messages; return what was counted."""
-    # A seed that can be given again, not a secret.
-    dice = random.Random(seed)  # noqa: S311
+    dice = dice_of(seed)
     with tempfile.TemporaryDirectory(prefix="hermes-siege-") as name:
         home, runs, record = Path(name) / "home", Path(name) / "runs", Path(name) / "asked"
         home.mkdir(mode=0o700)
         record.touch()
-        with obedient_model(record) as url, telegram_process(unlimited=True) as service:
+        with (
+            model_process("tests.e2e.obedient", "--record", str(record)) as url,
+            telegram_process(unlimited=True) as service,
+        ):
             people = People.move_in(service, dice, chats=conversations)
             account = {
                 "token": service.do("bot")["token"],
@@ -229,29 +235,17 @@ def run(*, kills: int, messages: int, conversations: int, seed: int) -> Report:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--messages", type=int, default=200)
-    parser.add_argument("--conversations", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--json", type=Path, default=None)
-    options = parser.parse_args()
-    seed = random.SystemRandom().randrange(1 << 32) if options.seed is None else options.seed
-    sys.stdout.write(f"seed {seed}\n")
-    sys.stdout.flush()
+    options = parser(__doc__, kills=20)
+    options.add_argument("--messages", type=int, default=200)
+    options.add_argument("--conversations", type=int, default=10)
+    given = options.parse_args()
     report = run(
-        kills=options.kills,
-        messages=options.messages,
-        conversations=options.conversations,
-        seed=seed,
+        kills=given.kills,
+        messages=given.messages,
+        conversations=given.conversations,
+        seed=announced(given.seed),
     )
-    for what, count in report["open_at_kill"].items():
-        sys.stdout.write(f"{what:18} {count:4} {'#' * count}\n")
-    sys.stdout.write(json.dumps({k: v for k, v in report.items() if k != "open_at_kill"}) + "\n")
-    if options.json is not None:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(report, indent=1))
-    return 1 if report["problems"] else 0
+    return tell(report, histogram="open_at_kill", path=given.json)
 
 
 if __name__ == "__main__":

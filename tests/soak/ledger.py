@@ -92,6 +92,10 @@ def counts(database: sqlite3.Connection) -> Iterator[tuple[str, int]]:
             "SELECT count(*) FROM delivery WHERE state IN ('ready', 'sending', 'uncertain')",
         ),
         (
+            "answers given up",
+            "SELECT count(*) FROM delivery WHERE kind <> 'edit' AND state = 'dead'",
+        ),
+        (
             "turns with two replies",
             "SELECT count(*) FROM (SELECT turn_id FROM message WHERE role = 'assistant' "
             "AND turn_id IS NOT NULL GROUP BY turn_id HAVING count(*) > 1)",

@@ -48,7 +48,7 @@ class People:
             if self.dice.random() < WRITES:
                 note = f"note-{self.count:05d}"
                 self.writes.append(note)
-                text = f'call write {{"text": "{note}"}}'
+                text = call_of(note)
                 # Alone: a call among other messages would be answered with them.
                 batch.append({"chat": who, "text": f"/queue {text}"})
             else:
@@ -68,6 +68,11 @@ class People:
     def shown(self, who: int) -> list[dict[str, Any]]:
         """Return what the bot has said to somebody, oldest first."""
         return [item for item in self.service.do("messages", chat=who) if item["by_bot"]]
+
+
+def call_of(note: str) -> str:
+    """Return what asks the model for a run of the gated tool."""
+    return f'call write {{"text": "{note}"}}'
 
 
 def is_repeat(message: dict[str, Any]) -> bool:

@@ -49,10 +49,10 @@ def _outcome(answer: str) -> str:
 
 
 @contextmanager
-def model_process() -> Generator[str]:
-    """Run the scripted model as a process; yield its base URL."""
+def model_process(module: str = "tests.support.scripted", *args: str) -> Generator[str]:
+    """Run a scripted model, this one or another's module, as a process; yield its base URL."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.scripted"],
+        [sys.executable, "-m", module, *args],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
