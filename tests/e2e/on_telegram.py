@@ -3,10 +3,12 @@
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from tests.e2e.house import House
 from tests.fakes.telegram.process import TelegramProcess, telegram_process
+from tests.support.chat import hermes
 
 ANNA: Final = 111
 
@@ -35,6 +37,14 @@ def configure(house: House, service: TelegramProcess, **more: object) -> None:
 
 def sent(service: TelegramProcess, text: str) -> list[dict[str, Any]]:
     return [item for item in service.do("messages", chat=ANNA) if item["text"] == text]
+
+
+def platform_status(home: Path) -> dict[str, Any]:
+    """Return what `status` says of the one platform there is."""
+    done = hermes(home, "gateway", "status", "--json")
+    found: dict[str, Any]
+    (found,) = json.loads(done.stdout)["platforms"]
+    return found
 
 
 def asked(service: TelegramProcess, text: str) -> int:

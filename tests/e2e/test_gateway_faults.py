@@ -2,9 +2,7 @@
 
 import json
 import signal
-import sqlite3
 from collections.abc import Generator
-from contextlib import closing
 
 import pytest
 
@@ -12,6 +10,7 @@ from gateway.telemetry.faults import FaultPoint
 from tests.e2e.house import House
 from tests.e2e.on_telegram import ANNA, asked, configure, telegram_with_anna
 from tests.fakes.telegram.process import TelegramProcess
+from tests.soak.ledger import reading
 from tests.support.chat import hermes
 from tests.support.gateway import Gateway
 from tests.support.requirement import requirement
@@ -47,7 +46,7 @@ def killed(gateway: Gateway) -> bool:
 
 
 def stored(house: House, role: str, text: str) -> int:
-    with closing(sqlite3.connect(f"file:{house.path / 'state.db'}?mode=ro", uri=True)) as database:
+    with reading(house.path) as database:
         query = "SELECT count(*) FROM message WHERE role = ? AND body = ?"
         (count,) = database.execute(query, (role, text)).fetchone()
     return int(count)

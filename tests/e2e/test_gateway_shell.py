@@ -4,12 +4,18 @@ import json
 import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.e2e.house import House
-from tests.e2e.on_telegram import ANNA, asked, configure, sent, telegram_with_anna
+from tests.e2e.on_telegram import (
+    ANNA,
+    asked,
+    configure,
+    platform_status,
+    sent,
+    telegram_with_anna,
+)
 from tests.fakes.telegram.process import TelegramProcess
 from tests.support.chat import Chat, hermes
 from tests.support.eventually import eventually
@@ -79,7 +85,9 @@ def test_a_platform_that_refuses_degrades_the_status_and_stops_nothing(
     configure(telegram, service, token="1:wrong")
 
     with Gateway(home):
-        eventually(lambda: _platform(home)["state"] == "unauthorized", what="the token is refused")
+        eventually(
+            lambda: platform_status(home)["state"] == "unauthorized", what="the token is refused"
+        )
         done = hermes(home, "gateway", "status")
         sending = hermes(home, "send", "--to", "telegram", "x")
         with Chat(home, args=("chat", "-q", "hello")) as chat:
@@ -103,9 +111,11 @@ def test_one_bot_is_run_by_one_process_of_a_machine(
     with Gateway(telegram.path) as first, Gateway(other.path):
         second = hermes(other.path, "gateway", "status", "--json")
         refused = hermes(other.path, "send", "--to", "telegram", "x")
-        eventually(lambda: _platform(telegram.path)["state"] == "connected", what="the first")
+        eventually(lambda: platform_status(telegram.path)["state"] == "connected", what="the first")
     with Gateway(other.path):
-        eventually(lambda: _platform(other.path)["state"] == "connected", what="it may run now")
+        eventually(
+            lambda: platform_status(other.path)["state"] == "connected", what="it may run now"
+        )
 
     (found,) = json.loads(second.stdout)["platforms"]
     assert second.returncode == 1
@@ -163,9 +173,3 @@ def test_a_call_that_is_none_is_a_usage_error(house: House, args: tuple[str, ...
     done = hermes(house.path, *args)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
-
-
-def _platform(home: Path) -> dict[str, Any]:
-    done = hermes(home, "gateway", "status", "--json")
-    (found,) = json.loads(done.stdout)["platforms"]
-    return found

@@ -62,12 +62,12 @@ def test_a_card_is_allowed_once_and_pressed_again_nothing_happens(
     with Gateway(telegram_home.path) as gateway:
         card = asked(town, "milk")
         data = shown(town, ANNA, card)["markup"]["inline_keyboard"][0][0]["callback_data"]
-        pressed(town, ANNA, card, "Allow once")
+        told = pressed(town, ANNA, card, "Allow once")
         town.do("wait", chat=ANNA, contains="Got: 1", after=card)
 
         closed = closing(town, ANNA, card, "Allowed once by Anna")
 
-        assert pressed(town, ANNA, card, "", data=data)
+        assert pressed(town, ANNA, card, "", data=data) == told
         assert gateway.end() == 0
     assert telegram_home.runs == ["milk"]
     assert shown(town, ANNA, card)["text"] == closed["text"]
@@ -103,7 +103,9 @@ def test_a_bystander_is_refused_and_the_requester_still_decides(
         said = town.do("say", chat=GROUP, by=ANNA, text=text)
         card = town.do("wait", chat=GROUP, label="Allow once", after=said["id"])["id"]
 
-        assert pressed(town, GROUP, card, "Allow once", by=BEN)
+        refused = pressed(town, GROUP, card, "Allow once", by=BEN)
+        assert refused.startswith("Only Anna")
+        assert refused.endswith("can decide this.")
         assert "Allow once" in shown(town, GROUP, card)["labels"]
         assert telegram_home.runs == []
 
@@ -138,6 +140,9 @@ def test_a_card_that_nobody_presses_expires_and_a_late_press_runs_nothing(
         data = shown(town, ANNA, card)["markup"]["inline_keyboard"][0][0]["callback_data"]
         town.do("wait", chat=ANNA, contains="Got:", after=card)
         closing(town, ANNA, card, "xpired")
-        assert pressed(town, ANNA, card, "", data=data)
+        assert (
+            pressed(town, ANNA, card, "", data=data)
+            == "Too late: it was not run: no answer in 2 s."
+        )
         assert gateway.end() == 0
     assert telegram_home.runs == []

@@ -1,16 +1,20 @@
 """What Telegram does to a service through real processes: a night's backlog, repeats, and not being there."""
 
-import json
-import sqlite3
 from collections.abc import Generator
-from contextlib import closing
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from tests.e2e.house import House
-from tests.e2e.on_telegram import ANNA, configure, sent, telegram_with_anna
+from tests.e2e.on_telegram import (
+    ANNA,
+    configure,
+    platform_status,
+    sent,
+    telegram_with_anna,
+)
 from tests.fakes.telegram.process import TelegramProcess
+from tests.soak.ledger import reading
 from tests.support.chat import hermes
 from tests.support.eventually import eventually
 from tests.support.gateway import Gateway
@@ -34,23 +38,15 @@ def telegram_home(house: House, town: TelegramProcess) -> House:
 
 def said_by_people(house: House) -> list[str]:
     """Return what is stored of people's messages, in its order."""
-    with closing(sqlite3.connect(f"file:{house.path / 'state.db'}?mode=ro", uri=True)) as database:
+    with reading(house.path) as database:
         rows = database.execute("SELECT body FROM message WHERE role = 'user' ORDER BY id")
         return [body for (body,) in rows.fetchall()]
 
 
 def count(house: House, query: str) -> int:
-    with closing(sqlite3.connect(f"file:{house.path / 'state.db'}?mode=ro", uri=True)) as database:
+    with reading(house.path) as database:
         (found,) = database.execute(query).fetchone()
     return int(found)
-
-
-def platform(house: House) -> dict[str, Any]:
-    """Return what `status` says of Telegram."""
-    found = json.loads(hermes(house.path, "gateway", "status", "--json").stdout)
-    state: dict[str, Any]
-    (state,) = [item for item in found["platforms"] if item["name"] == "telegram"]
-    return state
 
 
 @requirement("intake.backlog.never_dropped")
@@ -102,8 +98,11 @@ def test_telegram_that_is_down_at_the_start_is_said_to_be_and_found_when_it_is_b
 ) -> None:
     town.do("down")
     with Gateway(telegram_home.path) as gateway:
-        eventually(lambda: platform(telegram_home)["state"] == "degraded", what="a degraded state")
-        assert platform(telegram_home)["reason"]
+        eventually(
+            lambda: platform_status(telegram_home.path)["state"] == "degraded",
+            what="a degraded state",
+        )
+        assert platform_status(telegram_home.path)["reason"]
         assert hermes(telegram_home.path, "gateway", "status").returncode == 1
 
         said = town.do("say", chat=ANNA, text="are you there?")
@@ -111,6 +110,6 @@ def test_telegram_that_is_down_at_the_start_is_said_to_be_and_found_when_it_is_b
         town.do(
             "wait", chat=ANNA, contains="You said: are you there?", after=said["id"], seconds=60
         )
-        assert platform(telegram_home)["state"] == "connected"
+        assert platform_status(telegram_home.path)["state"] == "connected"
         assert hermes(telegram_home.path, "gateway", "status").returncode == 0
         assert gateway.end() == 0
