@@ -68,8 +68,10 @@ class SqliteStore:
 
     # --- turns ---------------------------------------------------------------------
 
-    async def claim_turn(self, *, worker: str) -> Claim | None:
-        return await self._do(partial(turns.claim_turn, worker=worker))
+    async def claim_turn(
+        self, *, worker: str, held: Sequence[tuple[str, str]] = ()
+    ) -> Claim | None:
+        return await self._do(partial(turns.claim_turn, worker=worker, held=held))
 
     async def record_steps(self, steps: RecordSteps) -> Recorded:
         return await self._do(partial(journal.record_steps, steps=steps))

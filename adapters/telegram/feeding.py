@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from telegram import Update
 
 from adapters.telegram.connection import Connection
-from adapters.telegram.ids import SHARED_COUNTER, counter_of, is_private
+from adapters.telegram.ids import PLATFORM, SHARED_COUNTER, counter_of, is_private
 from adapters.telegram.inbound import (
     Migration,
     Us,
@@ -80,6 +80,10 @@ class Feed:
         self._connection = connection
         self._clock = clock
         self._seen = seen
+
+    def backlog(self, *, waits: bool) -> None:
+        """Say whether more of what we missed is about to come."""
+        self._sink.backlog(platform=PLATFORM, account=self._us.account, waits=waits)
 
     async def take(self, updates: Sequence[Update], *, patient: bool = True) -> bool:
         """Store the updates; a move of a chat comes between what was before and after it.

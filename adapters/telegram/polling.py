@@ -45,6 +45,7 @@ async def poll(
         connection.heard()
         if batch.full:
             caught_up.clear()
+            feed.backlog(waits=True)
         await feed.take(batch.updates)
         # Only now it is received; a store that could not write is over as well.
         connection.heard()
@@ -52,6 +53,7 @@ async def poll(
             offset = batch.last + 1
         if not batch.full:
             caught_up.set()
+            feed.backlog(waits=False)
         hold = 0 if batch.full else HOLD_SECONDS
 
 

@@ -99,6 +99,9 @@ class _Chat:
                 raise
             self._screen.write(error.public_message)
 
+    def backlog(self, *, platform: str, account: str, waits: bool) -> None:
+        """Nothing is typed while nobody listens."""
+
     # --- what the gateway tells -----------------------------------------------------
 
     async def follow(self, lines: AsyncGenerator[Mapping[str, Any]]) -> None:

@@ -83,6 +83,14 @@ class EventSink(Protocol):
         """
         ...
 
+    def backlog(self, *, platform: str, account: str, waits: bool) -> None:
+        """Hear whether more of what an account missed is about to come.
+
+        While it `waits` its conversations begin no turn, for a bounded time: what was said while
+        nobody listened is answered once.
+        """
+        ...
+
 
 class Adapter(Protocol):
     """One account on one chat platform."""

@@ -68,8 +68,13 @@ class InboundStore(Protocol):
 
 
 class TurnStore(Protocol):
-    async def claim_turn(self, *, worker: str) -> Claim | None:
-        """Take the conversation that waits longest, with its open turn or its next input."""
+    async def claim_turn(
+        self, *, worker: str, held: Sequence[tuple[str, str]] = ()
+    ) -> Claim | None:
+        """Take the conversation that waits longest, with its open turn or its next input.
+
+        Those of a `held` account (platform, account) are left waiting.
+        """
         ...
 
     async def record_steps(self, steps: RecordSteps) -> Recorded:

@@ -88,12 +88,14 @@ class Context:
         if not any(isinstance(item.event, InboundMessage) for item in self._claim.inputs):
             return
         found = await persist(
-            lambda: self._conversations.history(self._claim.session, limit=MAX_MESSAGES),
+            lambda: self._conversations.history(
+                self._claim.session, limit=MAX_MESSAGES + len(self._claim.inputs)
+            ),
             clock=self._clock,
         )
         self._stored = earlier(found, self._claim)
         large = message_tokens(self._said()) > self._window * COMPACT_SHARE
-        if large or len(found) >= MAX_MESSAGES:
+        if large or len(self._stored) >= MAX_MESSAGES:
             await self._compact()
 
     async def shrink(self) -> None:

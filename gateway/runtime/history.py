@@ -20,6 +20,7 @@ from gateway.runtime.tokens import CHARACTERS_PER_TOKEN, message_tokens, tokens_
 from gateway.runtime.toolbox import joined
 
 SUMMARY_HEADING: Final = "Summary of the conversation before this point:"
+LEFT_OUT: Final = "[{} earlier messages that nobody has answered are too many to show here]"
 SHORT_ANSWER_CHARACTERS: Final = 2_000
 """What stays of an older tool answer when the turn outgrows the window."""
 
@@ -117,11 +118,20 @@ def fitted(
     What this turn is about goes first: its inputs and its own rounds are kept whole or shortened,
     and what was said before fills the rest with its newest part.
     """
-    now = tuple(_shortened(said, budget // _INPUT_SHARE) for said in inputs)
+    now = _fit_inputs(inputs, budget)
     left = max(budget - message_tokens(now), 0)
     work = _fit_rounds(rounds, left)
     left = max(left - message_tokens(work), 0)
     return (*_fit_before(before, left), *now, *work)
+
+
+def _fit_inputs(inputs: Sequence[UserSaid], budget: int) -> tuple[UserSaid, ...]:
+    """Keep the newest of a backlog that is larger than the window, and say that it is."""
+    now = tuple(_shortened(said, budget // _INPUT_SHARE) for said in inputs)
+    if message_tokens(now) <= budget:
+        return now
+    kept = now[len(now) - len(newest_within(now, budget * 3 // 4)) :]
+    return (UserSaid(text=LEFT_OUT.format(len(now) - len(kept))), *kept)
 
 
 def _fit_before(before: Sequence[ModelMessage], budget: int) -> tuple[ModelMessage, ...]:

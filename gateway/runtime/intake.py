@@ -19,6 +19,7 @@ from gateway.domain.message import (
 from gateway.domain.operations.inbound import Accept, Duplicate, Lane
 from gateway.ports import InboundStore
 from gateway.runtime.access import Access
+from gateway.runtime.backlog import Backlog
 from gateway.runtime.commands import QUEUE, find_command
 from gateway.runtime.wakeups import Wakeups
 from gateway.telemetry.faults import FaultPoint, reach
@@ -38,14 +39,27 @@ class Intake:
     """Implements `EventSink` for every adapter."""
 
     def __init__(
-        self, store: InboundStore, access: Access, wakeups: Wakeups, arrivals: Arrivals
+        self,
+        store: InboundStore,
+        access: Access,
+        wakeups: Wakeups,
+        arrivals: Arrivals,
+        backlog: Backlog,
     ) -> None:
         self._store = store
         self._access = access
         self._wakeups = wakeups
         self._arrivals = arrivals
+        self._backlog = backlog
         self._refused: Counter[str] = Counter()
         self._closed = False
+
+    def backlog(self, *, platform: str, account: str, waits: bool) -> None:
+        """Hear whether more of what an account missed is about to come."""
+        if waits:
+            self._backlog.waits((platform, account))
+        else:
+            self._backlog.arrived((platform, account))
 
     def close(self) -> None:
         """Take nothing more: platforms are not acknowledged and deliver it again later."""

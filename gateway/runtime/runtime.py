@@ -19,6 +19,7 @@ from gateway.ports import (
 from gateway.runtime.access import Access
 from gateway.runtime.approval_replies import ApprovalReplies
 from gateway.runtime.approvals import ApprovalBroker
+from gateway.runtime.backlog import Backlog
 from gateway.runtime.busy import Busy
 from gateway.runtime.command_replies import CommandReplies
 from gateway.runtime.config import ApprovalsConfig, GatewayConfig, ToolSearchConfig
@@ -97,6 +98,7 @@ class Runtime:
         self.wakeups = Wakeups()
         self.ready = asyncio.Event()
         self._leaving = asyncio.Event()
+        backlog = Backlog(self.wakeups, clock)
         questions, renderers = readers.questions, edges.renderers
         self.broker = ApprovalBroker(
             store,
@@ -136,6 +138,7 @@ class Runtime:
                 mode=config.gateway.busy_mode,
             ),
             wakeups=self.wakeups,
+            backlog=backlog,
             clock=clock,
             worker=worker,
         )
@@ -165,7 +168,7 @@ class Runtime:
             answering=edges.answering,
         )
         self._expiry = Expiry(questions, self.decisions, clock)
-        self.intake = Intake(store, access, self.wakeups, self.workers)
+        self.intake = Intake(store, access, self.wakeups, self.workers, backlog)
         self._loops = [
             DeliveryLoop(
                 adapter=adapter,

@@ -31,10 +31,14 @@ class Bell:
 
     async def wait_until(self, at: datetime | None, *, clock: Clock) -> None:
         """Return at the next ring or at that time, whichever is first; None waits for a ring only."""
-        if at is None:
+        seconds = None if at is None else max((at - clock.now()).total_seconds(), 0.0)
+        await self.wait_within(seconds, clock=clock)
+
+    async def wait_within(self, seconds: float | None, *, clock: Clock) -> None:
+        """Return at the next ring, or after so many seconds; None waits for a ring only."""
+        if seconds is None:
             await self.wait()
             return
-        seconds = max((at - clock.now()).total_seconds(), 0.0)
         async with asyncio.TaskGroup() as tasks:
             alarm = tasks.create_task(self._ring_after(seconds, clock), name="bell:alarm")
             await self.wait()
@@ -59,8 +63,9 @@ class Wakeups:
         """Say that a conversation may have work."""
         self._turns.ring()
 
-    async def wait_turns(self) -> None:
-        await self._turns.wait()
+    async def wait_turns(self, *, within: float | None, clock: Clock) -> None:
+        """Return at the next ring, or after `within` seconds when they are given."""
+        await self._turns.wait_within(within, clock=clock)
 
     def controls(self) -> None:
         """Say that a control event may wait."""

@@ -10,6 +10,7 @@ from gateway.domain.ids import Actor, InboundId, Place
 from gateway.domain.message import InboundEvent
 from gateway.domain.operations.turns import Claim, TurnEnd
 from gateway.ports import Clock, TurnStore
+from gateway.runtime.backlog import Backlog
 from gateway.runtime.busy import Busy, Fate
 from gateway.runtime.persist import persist
 from gateway.runtime.turn import BROKE, Cut, Ending, Turn
@@ -71,6 +72,7 @@ class Workers:
         turns: Turns,
         busy: Busy,
         wakeups: Wakeups,
+        backlog: Backlog,
         clock: Clock,
         worker: str,
         max_turns: int = MAX_TURNS,
@@ -80,6 +82,7 @@ class Workers:
         self._turns = turns
         self._busy = busy
         self._wakeups = wakeups
+        self._backlog = backlog
         self._clock = clock
         self._worker = worker
         self._grace = grace
@@ -158,7 +161,10 @@ class Workers:
                 tasks.create_task(self._work(tasks, running), name=f"turn:{claim.turn}:worker")
 
     async def _claim(self) -> Claim | None:
-        return await persist(lambda: self._store.claim_turn(worker=self._worker), clock=self._clock)
+        return await persist(
+            lambda: self._store.claim_turn(worker=self._worker, held=self._backlog.held),
+            clock=self._clock,
+        )
 
     def _begin(self, claim: Claim) -> _Running:
         # Before anything else is awaited: what arrives from now on arrives during this turn.
@@ -169,7 +175,7 @@ class Workers:
 
     async def _wait_for_work(self) -> None:
         if not self._leaving.is_set():
-            await self._wakeups.wait_turns()
+            await self._wakeups.wait_turns(within=self._backlog.seconds_left, clock=self._clock)
 
     async def _work(self, tasks: asyncio.TaskGroup, running: _Running) -> None:
         claim = running.claim

@@ -18,8 +18,8 @@ from store.work import Work
 
 logger = logging.getLogger(__name__)
 
-MAX_INPUTS: Final = 100
-"""Messages a turn takes at a time."""
+MAX_INPUTS: Final = 10_000
+"""Messages a turn takes at a time: more than any backlog, less than would hold the store up."""
 
 
 def next_inputs(work: Work, conversation: RowLike) -> list[StoredInbound]:

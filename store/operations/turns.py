@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gateway.domain.canonical import CanonicalJson
+from gateway.domain.canonical import CanonicalJson, canonical
 from gateway.domain.errors import Conflict, Fenced, NotFound
 from gateway.domain.ids import (
     Actor,
@@ -37,10 +37,11 @@ NEVER: Final = 9_999_999_999_999
 """One process holds the home, so a lease ends when the next one boots, never by time."""
 
 
-def claim_turn(work: Work, worker: str) -> Claim | None:
-    """Take the conversation that waits longest, with its open turn or its next input."""
+def claim_turn(work: Work, worker: str, held: Sequence[tuple[str, str]] = ()) -> Claim | None:
+    """Take the conversation that waits longest and is not held, with its open turn or next input."""
+    accounts = canonical([f"{platform}@{account}" for platform, account in held])
     while True:
-        values = {"me": worker, "until": NEVER, "now": work.now}
+        values = {"me": worker, "until": NEVER, "now": work.now, "held": accounts}
         row = work.one(sql.CLAIM, values)
         if row is None:
             return None

@@ -6,6 +6,8 @@ CLAIM: Final = """
 UPDATE conversation SET lease_owner = :me, lease_until = :until, fence = fence + 1
 WHERE id = (SELECT id FROM conversation
             WHERE ready_at <= :now AND (lease_until IS NULL OR lease_until < :now)
+              AND (:held = '[]' OR platform || '@' || account NOT IN
+                   (SELECT value FROM json_each(:held)))
             ORDER BY ready_at, id LIMIT 1)
 RETURNING id, fence, current_session_id, platform, account, chat_type, chat_key, thread_key,
   participant

@@ -92,6 +92,14 @@ async def test_the_conversation_that_waits_longest_comes_first(
     assert await opened.store.claim_turn(worker="w") is None
 
 
+async def test_a_conversation_of_a_held_account_is_left_waiting(opened: OpenStore) -> None:
+    await opened.store.accept(message("first"))
+    held = [(HOME.platform, HOME.account)]
+
+    assert await opened.store.claim_turn(worker="w", held=held) is None
+    assert await opened.store.claim_turn(worker="w", held=[(HOME.platform, "other")]) is not None
+
+
 async def test_a_turn_takes_the_messages_that_follow_from_the_same_sender(
     opened: OpenStore,
 ) -> None:

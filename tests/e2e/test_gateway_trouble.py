@@ -49,8 +49,8 @@ def count(house: House, query: str) -> int:
     return int(found)
 
 
-@requirement("intake.backlog.never_dropped")
-def test_a_backlog_of_thousands_is_stored_in_its_order_within_seconds(
+@requirement("intake.backlog.never_dropped", "fault.f25")
+def test_a_backlog_of_thousands_is_stored_in_its_order_within_seconds_and_answered_once(
     telegram_home: House, town: TelegramProcess
 ) -> None:
     texts = [f"message {number:05d}" for number in range(BACKLOG)]
@@ -64,8 +64,12 @@ def test_a_backlog_of_thousands_is_stored_in_its_order_within_seconds(
             what="a whole backlog that is stored",
         )
         assert said_by_people(telegram_home) == texts
+        town.do("wait", chat=ANNA, contains=f"You said: {texts[-1]}", after=0, seconds=60)
         assert gateway.end() == 0
     assert said_by_people(telegram_home) == texts
+    assert count(telegram_home, "SELECT count(*) FROM turn") == 1
+    assert count(telegram_home, "SELECT count(*) FROM inbound WHERE state <> 'done'") == 0
+    assert len([item for item in town.do("messages", chat=ANNA) if item["by_bot"]]) == 1
 
 
 @requirement("fault.f26", "case.t22")

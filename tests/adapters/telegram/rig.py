@@ -35,6 +35,7 @@ class Inbox:
 
     def __init__(self) -> None:
         self.events: list[InboundEvent] = []
+        self.backlogs: list[bool] = []
         self.positions: list[tuple[str, str]] = []
         self.failures: list[Exception] = []
         self.gate = asyncio.Event()
@@ -48,6 +49,10 @@ class Inbox:
         self.events.append(event)
         if position is not None:
             self.positions.append(position)
+        self._news.set()
+
+    def backlog(self, *, platform: str, account: str, waits: bool) -> None:
+        self.backlogs.append(waits)
         self._news.set()
 
     @property

@@ -375,3 +375,17 @@ async def test_data_we_never_made_is_a_press_of_no_button() -> None:
 
             presses = [event for event in run.inbox.events if isinstance(event, ButtonPressed)]
             assert [press.token for press in presses] == ["", "", "a" * 22, ""]
+
+
+@requirement("fault.f25")
+async def test_turns_are_told_of_a_backlog_before_its_first_batch_and_after_its_last() -> None:
+    async with unhurried() as town:
+        chat = town.private(town.user(111, "Ana"), bot=town.bot(TOKEN))
+        for n in range(150):
+            await chat.say(f"m{n}")
+        async with rig(town) as run:
+            await run.inbox.until(lambda: len(run.inbox.texts) == 150)
+            await run.inbox.until(lambda: len(run.inbox.backlogs) >= 2)
+
+            assert run.inbox.texts == [f"m{n}" for n in range(150)]
+            assert run.inbox.backlogs[:2] == [True, False]

@@ -12,6 +12,7 @@ from gateway.domain.model import AssistantSaid, FunctionAnswer, UserSaid
 from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import Claim
 from gateway.runtime.history import (
+    LEFT_OUT,
     SUMMARY_HEADING,
     earlier,
     fitted,
@@ -131,3 +132,16 @@ def test_a_huge_message_that_joined_a_turn_is_shortened_too() -> None:
     assert message_tokens(history) <= 1_000
     assert history[:2] == (UserSaid(text="go"), answer)
     assert "left out" in history[2].text
+
+
+def test_a_backlog_larger_than_the_window_keeps_its_newest_part_and_says_so() -> None:
+    inputs = [UserSaid(text=f"{n:03d} " + "x" * 100) for n in range(200)]
+
+    history = fitted([], inputs, [], budget=1_000)
+
+    assert message_tokens(history) <= 1_000
+    note, *kept = history
+    assert kept == list(inputs[-len(kept) :])
+    assert len(kept) > 10
+    assert isinstance(note, UserSaid)
+    assert note.text == LEFT_OUT.format(200 - len(kept))

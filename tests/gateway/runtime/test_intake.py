@@ -15,6 +15,7 @@ from gateway.domain.message import (
 )
 from gateway.domain.operations.inbound import Accept, Accepted, Duplicate, Lane, MigrateChat
 from gateway.runtime.access import Access
+from gateway.runtime.backlog import Backlog
 from gateway.runtime.config import AccessConfig, PersonRole
 from gateway.runtime.intake import Intake, lane_of
 from gateway.runtime.wakeups import Wakeups
@@ -25,6 +26,8 @@ from tests.support.clock import NOON, ManualClock
 from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
+
+NOTHING_MISSED = Backlog(Wakeups(), ManualClock())
 
 
 @dataclass(slots=True)
@@ -68,7 +71,7 @@ async def door(tmp_path: Path) -> AsyncGenerator[Door]:
     rings = Rings([])
     async with open_store(path, clock=ManualClock()) as opened:
         heard = Heard()
-        intake = Intake(opened.store, access(), rings, heard)
+        intake = Intake(opened.store, access(), rings, heard, NOTHING_MISSED)
         yield Door(intake=intake, rung=rings.rung, path=path, heard=heard)
 
 
@@ -106,7 +109,7 @@ async def test_queue_without_a_text_or_of_somebody_who_may_not_stays_a_command(
     )
     heard = Heard()
     async with open_store(tmp_path / "state.db", clock=ManualClock()) as opened:
-        intake = Intake(opened.store, rules, Wakeups(), heard)
+        intake = Intake(opened.store, rules, Wakeups(), heard, NOTHING_MISSED)
         await intake.emit(command("queue", n=1))
         await intake.emit(command("queue", "sneak", n=2, sender=guest))
 
@@ -201,7 +204,7 @@ class BusyStore:
 
 
 async def test_a_busy_store_is_told_to_the_adapter_so_that_nothing_is_acknowledged() -> None:
-    intake = Intake(BusyStore(), access(), Wakeups(), Heard())
+    intake = Intake(BusyStore(), access(), Wakeups(), Heard(), NOTHING_MISSED)
 
     with pytest.raises(StoreBusy):
         await intake.emit(message("hi", n=1))

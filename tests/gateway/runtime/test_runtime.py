@@ -108,3 +108,6 @@ class Nobody:
 
     async def emit(self, event: InboundEvent, *, position: tuple[str, str] | None = None) -> None:
         raise AssertionError("nothing was said")
+
+    def backlog(self, *, platform: str, account: str, waits: bool) -> None:
+        raise AssertionError("nothing waited")

@@ -19,7 +19,7 @@ async def test_a_ring_before_the_wait_is_not_lost() -> None:
     wakeups.settled(QUESTION)
 
     async with asyncio.timeout(1):
-        await wakeups.wait_turns()
+        await wakeups.wait_turns(within=None, clock=ManualClock())
         await wakeups.wait_controls()
         await wakeups.wait_settled(QUESTION)
 
