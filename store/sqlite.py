@@ -6,7 +6,7 @@ from functools import partial
 
 from gateway.domain.delivery import Delivery, Outcome
 from gateway.domain.form import FormState
-from gateway.domain.ids import InboundId
+from gateway.domain.ids import Account, InboundId
 from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued
 from gateway.domain.operations.inbound import Accept, Accepted, Duplicate, MigrateChat
 from gateway.domain.operations.questions import (
@@ -68,9 +68,7 @@ class SqliteStore:
 
     # --- turns ---------------------------------------------------------------------
 
-    async def claim_turn(
-        self, *, worker: str, held: Sequence[tuple[str, str]] = ()
-    ) -> Claim | None:
+    async def claim_turn(self, *, worker: str, held: Sequence[Account] = ()) -> Claim | None:
         return await self._do(partial(turns.claim_turn, worker=worker, held=held))
 
     async def record_steps(self, steps: RecordSteps) -> Recorded:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from gateway.app.bots import BotTaken, hold_bot
 from gateway.domain.errors import HomeError
 from gateway.domain.health import Health, HealthState
-from gateway.domain.ids import ChatType, Place
-from gateway.ports import Adapter, Clock, PressAnswering, Renderer
+from gateway.domain.ids import Account, ChatType, Place
+from gateway.ports import Adapter, Clock, PressAnswering, Renderer, Typing
 
 if TYPE_CHECKING:
     from adapters.telegram.config import ParsedTelegram, TelegramAccount
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from store.open import OpenStore
 
 logger = logging.getLogger(__name__)
-
-Account = tuple[str, str]
-"""Platform and account."""
 
 TELEGRAM: Final = "telegram"
 TELEGRAM_VARIABLE: Final = "TELEGRAM_BOT_TOKEN"
@@ -43,6 +40,7 @@ class Platforms:
     renderers: dict[str, Renderer] = field(default_factory=dict[str, Renderer])
     budgets: "dict[Account, Budget]" = field(default_factory=dict[Account, "Budget"])
     answering: dict[Account, PressAnswering] = field(default_factory=dict[Account, PressAnswering])
+    typing: dict[Account, Typing] = field(default_factory=dict[Account, Typing])
     allowed: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     health: dict[Account, Callable[[], Health]] = field(
         default_factory=dict[Account, Callable[[], Health]]
@@ -152,6 +150,7 @@ async def _open_telegram(
     opened.renderers[TELEGRAM] = TelegramRenderer()
     opened.budgets[key] = Budget(cost_ms=SEND_COST_MS, burst_ms=BURST_MS)
     opened.answering[key] = adapter
+    opened.typing[key] = adapter
     opened.health[key] = lambda: adapter.health
     known = opened.allowed.get(TELEGRAM, frozenset())
     opened.allowed[TELEGRAM] = known | account.people

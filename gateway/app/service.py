@@ -161,6 +161,7 @@ def _runtime(parts: _Parts) -> "Runtime":
             renderers={PLATFORM: TerminalRenderer(), **platforms.renderers},
             budgets=platforms.budgets,
             answering=platforms.answering,
+            typing=platforms.typing,
         ),
         access=Access(
             config.access,

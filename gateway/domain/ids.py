@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NewType
+from typing import NewType, TypeAlias
 
 ConversationId = NewType("ConversationId", int)
 SessionId = NewType("SessionId", int)
@@ -48,6 +48,10 @@ class Actor:
         """Read the stored form back; text without a colon names a part of ours (`agent`)."""
         platform, _, identifier = text.partition(":")
         return cls(platform=platform, id=identifier, name=name)
+
+
+Account: TypeAlias = tuple[str, str]
+"""Platform, and the account on it by its name in the configuration, "" for the only one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from gateway.ports.chats import (
     HealthReporting,
     PressAnswering,
     Renderer,
+    Typing,
 )
 from gateway.ports.clock import Clock
 from gateway.ports.programs import Decided, GatewayClient, SendRequest, SendResult
@@ -72,5 +73,6 @@ __all__ = [
     "StoreHealth",
     "ToolHost",
     "TurnStore",
+    "Typing",
     "UpkeepStore",
 ]

@@ -6,9 +6,7 @@ from typing import Protocol
 
 from gateway.domain.delivery import Delivery, Outcome
 from gateway.domain.form import FormState
-from gateway.domain.ids import (
-    InboundId,
-)
+from gateway.domain.ids import Account, InboundId
 from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued
 from gateway.domain.operations.inbound import (
     Accept,
@@ -68,9 +66,7 @@ class InboundStore(Protocol):
 
 
 class TurnStore(Protocol):
-    async def claim_turn(
-        self, *, worker: str, held: Sequence[tuple[str, str]] = ()
-    ) -> Claim | None:
+    async def claim_turn(self, *, worker: str, held: Sequence[Account] = ()) -> Claim | None:
         """Take the conversation that waits longest, with its open turn or its next input.
 
         Those of a `held` account (platform, account) are left waiting.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from gateway.domain.ids import Account
 from gateway.ports import (
     Adapter,
     Clock,
@@ -15,6 +16,7 @@ from gateway.ports import (
     Renderer,
     Store,
     ToolHost,
+    Typing,
 )
 from gateway.runtime.access import Access
 from gateway.runtime.approval_replies import ApprovalReplies
@@ -32,6 +34,7 @@ from gateway.runtime.persist import persist
 from gateway.runtime.presses import Presses
 from gateway.runtime.supervision import keep_running
 from gateway.runtime.turns import TurnConfig, Turns
+from gateway.runtime.typing_indicator import TypingIndicator
 from gateway.runtime.wakeups import Wakeups
 from gateway.runtime.workers import Workers
 from gateway.telemetry import agent_log
@@ -42,9 +45,6 @@ DRAIN_SECONDS: Final = 10.0
 """From the request to end until the runtime is gone; what is not finished then is parked."""
 
 ORPHANED: Final = "the gateway was restarted"
-
-Account = tuple[str, str]
-"""Platform and account."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,11 @@ class RuntimeConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edges:
-    """What the runtime talks to; `answering` are adapters that answer a press themselves."""
+    """What the runtime talks to.
+
+    `answering` are adapters that answer a press themselves, `typing` those that show that an
+    answer is being worked on.
+    """
 
     provider: ModelProvider
     host: ToolHost
@@ -69,6 +73,7 @@ class Edges:
     answering: Mapping[Account, PressAnswering] = field(
         default_factory=dict[Account, PressAnswering]
     )
+    typing: Mapping[Account, Typing] = field(default_factory=dict[Account, Typing])
 
 
 class Runtime:
@@ -139,6 +144,7 @@ class Runtime:
             ),
             wakeups=self.wakeups,
             backlog=backlog,
+            typing=TypingIndicator(edges.typing, clock),
             clock=clock,
             worker=worker,
         )

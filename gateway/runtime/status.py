@@ -4,12 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.domain.health import Health, HealthState
+from gateway.domain.ids import Account
 from gateway.domain.tools import ServerStatus
 from gateway.ports import StoreHealth, ToolHost
 from gateway.runtime.heartbeat import LATE_SECONDS, Heartbeat
-
-Account = tuple[str, str]
-"""Platform and account."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from gateway.runtime.busy import Busy, Fate
 from gateway.runtime.persist import persist
 from gateway.runtime.turn import BROKE, Cut, Ending, Turn
 from gateway.runtime.turns import Turns
+from gateway.runtime.typing_indicator import TypingIndicator
 from gateway.runtime.wakeups import Wakeups
 from gateway.telemetry.context import bind
 
@@ -73,6 +74,7 @@ class Workers:
         busy: Busy,
         wakeups: Wakeups,
         backlog: Backlog,
+        typing: TypingIndicator,
         clock: Clock,
         worker: str,
         max_turns: int = MAX_TURNS,
@@ -83,6 +85,7 @@ class Workers:
         self._busy = busy
         self._wakeups = wakeups
         self._backlog = backlog
+        self._typing = typing
         self._clock = clock
         self._worker = worker
         self._grace = grace
@@ -207,8 +210,9 @@ class Workers:
 
     async def _attempt(self, turn: Turn) -> _Outcome:
         try:
-            await self._turns.wait_for_servers()
-            return _Outcome(ending=await turn.run())
+            async with self._typing.shown(turn.claim.place, paused=lambda: turn.is_waiting):
+                await self._turns.wait_for_servers()
+                return _Outcome(ending=await turn.run())
         except Fenced as error:
             logger.info("turn given up: %s", error)
             return _Outcome(ending=None)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from gateway.domain.canonical import CanonicalJson, canonical
 from gateway.domain.errors import Conflict, Fenced, NotFound
 from gateway.domain.ids import (
+    Account,
     Actor,
     ConversationId,
     Cursor,
@@ -37,7 +38,7 @@ NEVER: Final = 9_999_999_999_999
 """One process holds the home, so a lease ends when the next one boots, never by time."""
 
 
-def claim_turn(work: Work, worker: str, held: Sequence[tuple[str, str]] = ()) -> Claim | None:
+def claim_turn(work: Work, worker: str, held: Sequence[Account] = ()) -> Claim | None:
     """Take the conversation that waits longest and is not held, with its open turn or next input."""
     accounts = canonical([f"{platform}@{account}" for platform, account in held])
     while True:

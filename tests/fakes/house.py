@@ -14,7 +14,7 @@ from gateway.domain.delivery import Origin
 from gateway.domain.ids import Actor, Place
 from gateway.domain.message import InboundEvent
 from gateway.domain.operations.deliveries import Enqueue
-from gateway.ports import Clock, ModelProvider, Readers, Renderer, Store
+from gateway.ports import Clock, ModelProvider, Readers, Renderer, Store, Typing
 from gateway.runtime.access import Access
 from gateway.runtime.clock import SystemClock
 from gateway.runtime.config import AccessConfig
@@ -112,6 +112,7 @@ async def running(
     config: RuntimeConfig | None = None,
     clock: Clock | None = None,
     renderer: Renderer | None = None,
+    typing: Typing | None = None,
     crash: bool = False,
     first: int = 0,
     watch: Callable[[Store], Store] = lambda store: store,
@@ -132,6 +133,7 @@ async def running(
                 host=host,
                 adapters=[chats],
                 renderers={PLATFORM: renderer or LoopbackRenderer()},
+                typing={(PLATFORM, ""): typing} if typing is not None else {},
             ),
             access=access(),
             clock=time,
