@@ -21,8 +21,8 @@ from gateway.domain.ids import Actor, ChatType, Place, QuestionId
 from gateway.domain.tools import CallState, ToolCall, ToolSpec
 from gateway.ports import Approval, FormRequest
 from gateway.runtime.clock import SystemClock
-from mcp_host.config import McpConfig, ServerConfig
 from mcp_host.host import open_host
+from mcp_host.server_config import McpConfig, ServerConfig
 
 BLOCKS: Final = 10
 CALLS: Final = 60

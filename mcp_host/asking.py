@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from gateway.domain.form import FormAction
 from gateway.domain.tools import ToolSpec
 from gateway.ports import Approver
-from mcp_host.config import ElicitationConfig
 from mcp_host.elicitation import Reply, form_request, reply_to
+from mcp_host.server_config import ElicitationConfig
 
 logger = logging.getLogger(__name__)
 

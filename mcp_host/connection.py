@@ -20,10 +20,10 @@ from gateway.ports import Clock
 from gateway.telemetry import agent_log
 from mcp_host.calls import Calls
 from mcp_host.catalog import Catalog, read_catalog
-from mcp_host.config import ServerConfig
 from mcp_host.errors import reason_of
 from mcp_host.mailbox import Mailbox, Note
 from mcp_host.negotiation import negotiate
+from mcp_host.server_config import ServerConfig
 from mcp_host.session import Era, HostSession
 from mcp_host.slots import Slots
 from mcp_host.transports.base import Link, OpenLink

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from mcp_host.config import ToolsConfig
+from mcp_host.server_config import ToolsConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,8 @@ from gateway.domain.tools import (
 )
 from gateway.ports import Approver, Clock
 from mcp_host.catalog import Catalog
-from mcp_host.config import McpConfig, ServerConfig
 from mcp_host.registry import Registered, Registry, register
+from mcp_host.server_config import McpConfig, ServerConfig
 from mcp_host.slots import Slots
 from mcp_host.stderr import StderrLog, WriteLine, no_log
 from mcp_host.transports.factory import link_opener

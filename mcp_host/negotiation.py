@@ -5,7 +5,7 @@ from typing import Final, assert_never
 import mcp_types as wire
 from mcp import MCPError
 
-from mcp_host.config import Protocol
+from mcp_host.server_config import Protocol
 from mcp_host.session import Era, HostSession
 
 _MODERN_REFUSALS: Final = frozenset(

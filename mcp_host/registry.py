@@ -12,7 +12,6 @@ from typing import Final
 from gateway.domain.canonical import CanonicalJson, NotCanonical, canonical, sha256_of
 from gateway.domain.tools import ToolHit, ToolSpec
 from mcp_host.catalog import ListedTool
-from mcp_host.config import ServerConfig
 from mcp_host.filters import ToolFilter
 from mcp_host.naming import alias_for, older_alias_for
 from mcp_host.sanitize import (
@@ -24,6 +23,7 @@ from mcp_host.sanitize import (
     show_name,
 )
 from mcp_host.search import DEFAULT_LIMIT, ToolIndex
+from mcp_host.server_config import ServerConfig
 from mcp_host.trust import says_read_only
 
 MAX_NAME: Final = 256

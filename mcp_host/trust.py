@@ -5,8 +5,8 @@ from enum import Enum
 from typing import assert_never
 
 from gateway.domain.tools import ToolSpec
-from mcp_host.config import PolicyAction, ServerConfig, Trust
 from mcp_host.filters import first_match
+from mcp_host.server_config import PolicyAction, ServerConfig, Trust
 
 
 class Gate(Enum):

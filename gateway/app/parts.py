@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gateway.config.schema import Config
     from gateway.runtime.runtime import Runtime
     from gateway.telemetry.redact import Redactor
-    from mcp_host.config import ServerConfig
     from mcp_host.host import LoadServers, McpHost
+    from mcp_host.server_config import ServerConfig
 
 logger = logging.getLogger(__name__)
 

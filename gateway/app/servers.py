@@ -20,9 +20,9 @@ from gateway.telemetry import agent_log
 if TYPE_CHECKING:
     from gateway.config.home import Home
     from gateway.config.load import Loaded
-    from mcp_host.config import ServerConfig
     from mcp_host.connection import Agreed
     from mcp_host.host import McpHost
+    from mcp_host.server_config import ServerConfig
 
 CALL_ID: Final = "cli"
 

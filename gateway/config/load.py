@@ -27,7 +27,8 @@ from gateway.config.sections import SectionReader
 from gateway.domain.errors import ConfigError
 from gateway.providers.config import keys_from
 from mcp_host.config import Finding as ServerFinding
-from mcp_host.config import ServerConfig, parse_mcp, parse_servers
+from mcp_host.config import parse_mcp, parse_servers
+from mcp_host.server_config import ServerConfig
 
 RESOLVED: Final = ("model", "platforms", "mcp_servers", "store")
 """The sections whose strings may hold placeholders."""

@@ -12,7 +12,7 @@ from gateway.runtime.config import (
     ToolSearchConfig,
 )
 from gateway.telemetry.config import LoggingConfig
-from mcp_host.config import McpConfig, ServerConfig
+from mcp_host.server_config import McpConfig, ServerConfig
 from store.config import StoreConfig
 
 

@@ -1,6 +1,6 @@
 """Chooses the way to a server by its configuration."""
 
-from mcp_host.config import ServerConfig
+from mcp_host.server_config import ServerConfig
 from mcp_host.stderr import WriteLine
 from mcp_host.transports.base import OpenLink
 from mcp_host.transports.guard import ProcessGuard

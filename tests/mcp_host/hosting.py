@@ -13,8 +13,8 @@ from gateway.domain.ids import Actor, ChatType, Place, QuestionId
 from gateway.domain.tools import ServerStatus, ToolCall, ToolResult, ToolSpec
 from gateway.ports import Approval, Clock, FormRequest
 from gateway.runtime.clock import SystemClock
-from mcp_host.config import McpConfig, ServerConfig
 from mcp_host.host import McpHost, open_host
+from mcp_host.server_config import McpConfig, ServerConfig
 
 Answer = TypeVar("Answer")
 

@@ -5,19 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_host.config import (
-    Finding,
-    McpConfig,
-    ParsedServers,
-    PolicyAction,
-    Protocol,
-    ServerConfig,
-    Severity,
-    Trust,
-    parse_mcp,
-    parse_servers,
-)
+from mcp_host.config import Finding, ParsedServers, Severity, parse_mcp, parse_servers
 from mcp_host.sanitize import show_name
+from mcp_host.server_config import McpConfig, PolicyAction, Protocol, ServerConfig, Trust
 from tests.support.requirement import requirement
 
 

@@ -11,8 +11,8 @@ import pytest
 from gateway.domain.errors import ServerParked, ServerUnavailable, ToolHostError, ToolTimeout
 from gateway.domain.tools import ServerState
 from mcp_host.catalog import MAX_TOOLS
-from mcp_host.config import ServerConfig
 from mcp_host.connection import Connection
+from mcp_host.server_config import ServerConfig
 from mcp_host.slots import Slots
 from tests.fakes.mcp.memory import (
     ECHO,

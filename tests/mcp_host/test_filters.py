@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_host.config import ToolsConfig
 from mcp_host.filters import ToolFilter
+from mcp_host.server_config import ToolsConfig
 
 NAMES: list[str] = ["get_zones_eu", "get_zones_us", "delete-zone", "Delete-zone", "zone.read"]
 

@@ -15,8 +15,8 @@ import pytest
 from gateway.domain.errors import ConfigError
 from gateway.domain.tools import CallState, ServerState
 from gateway.runtime.clock import SystemClock
-from mcp_host.config import McpConfig, ServerConfig
 from mcp_host.host import open_host
+from mcp_host.server_config import McpConfig, ServerConfig
 from tests.mcp_host.hosting import (
     SERVERS,
     Person,
@@ -47,7 +47,7 @@ def port_of(host: "McpHost") -> "ToolHost":
 LOADING = """
 import asyncio, sys, threading
 from gateway.runtime.clock import SystemClock
-from mcp_host.config import McpConfig, ServerConfig
+from mcp_host.server_config import McpConfig, ServerConfig
 from mcp_host.host import open_host
 
 class Watch:
@@ -169,7 +169,7 @@ async def test_at_most_so_many_servers_connect_at_once(tmp_path: Path) -> None:
 async def test_a_host_without_servers_never_imports_the_sdk() -> None:
     code = (
         "import asyncio, sys\n"
-        "from mcp_host.config import McpConfig\n"
+        "from mcp_host.server_config import McpConfig\n"
         "from mcp_host.host import open_host\n"
         "from gateway.runtime.clock import SystemClock\n"
         "async def main():\n"

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_host.catalog import ListedTool
-from mcp_host.config import ServerConfig, ToolsConfig
 from mcp_host.naming import alias_for
 from mcp_host.registry import MAX_DEFINITION, MAX_NAME, Registered, Registry, register, server_sha
 from mcp_host.sanitize import MAX_DESCRIPTION, show_name
+from mcp_host.server_config import ServerConfig, ToolsConfig
 from tests.support.requirement import requirement
 
 CONFIG = ServerConfig(command="x")

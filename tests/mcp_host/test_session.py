@@ -9,8 +9,8 @@ import pytest
 from mcp import MCPError
 from pydantic import ValidationError
 
-from mcp_host.config import Protocol
 from mcp_host.negotiation import negotiate
+from mcp_host.server_config import Protocol
 from mcp_host.session import Elicit, Era, HostSession
 from tests.fakes.mcp.memory import (
     HANDSHAKE,

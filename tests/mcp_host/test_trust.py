@@ -2,8 +2,9 @@ import pytest
 
 from gateway.domain.tools import ToolSpec
 from mcp_host.catalog import ListedTool
-from mcp_host.config import ServerConfig, parse_servers
+from mcp_host.config import parse_servers
 from mcp_host.registry import register
+from mcp_host.server_config import ServerConfig
 from mcp_host.trust import Gate, gate, says_read_only
 from tests.support.requirement import requirement
 

@@ -16,7 +16,7 @@ from gateway.config.schema import Config
 from gateway.domain.errors import ConfigError
 from gateway.domain.question import ApproverPolicy
 from gateway.runtime.config import BusyMode, PersonRole
-from mcp_host.config import McpConfig, PolicyAction, Protocol, ServerConfig, Trust
+from mcp_host.server_config import McpConfig, PolicyAction, Protocol, ServerConfig, Trust
 from tests.support.requirement import requirement
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "configuration.md"

@@ -7,7 +7,7 @@ from gateway.config.home import Home
 from gateway.config.load import Loaded, Reloader, check, load
 from gateway.domain.errors import ConfigError
 from gateway.domain.question import ApproverPolicy
-from mcp_host.config import Trust
+from mcp_host.server_config import Trust
 from tests.support.requirement import requirement
 
 GOOD = """\

@@ -1,0 +1,176 @@
+"""The values of the sections `mcp_servers` and `mcp`: each key, its type and its default.
+
+Knows no file and no findings: `config` reads the sections into these.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Final, TypeAlias, cast
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from mcp_host.sanitize import show_name
+
+_AnyMapping: TypeAlias = "Mapping[object, object]"
+
+_UNSET: Final = object()
+LATER: Final[Mapping[str, object]] = {
+    "url": _UNSET,
+    "headers": _UNSET,
+    "ssl_verify": True,
+    "client_cert": _UNSET,
+    "client_key": _UNSET,
+    "identity_header": _UNSET,
+    "auth": _UNSET,
+    "oauth": _UNSET,
+    "transport": "stdio",
+    "type": "stdio",
+    "supports_parallel_tool_calls": False,
+    "skip_preflight": False,
+    "keepalive_interval": _UNSET,
+    "idle_timeout_seconds": 0,
+    "max_lifetime_seconds": 0,
+    "lifecycle": _UNSET,
+    "lazy": False,
+    "sampling": _UNSET,
+    "max_connections": 1,
+    "exclusive": False,
+}
+"""Documented keys without an effect yet, and the value for which that makes no difference."""
+
+LATER_TOOLS: Final[Mapping[str, object]] = {"resources": False, "prompts": False}
+LATER_ELICITATION: Final[Mapping[str, object]] = {"url": False}
+LATER_MCP: Final[Mapping[str, object]] = {"client_metadata_url": ""}
+
+
+class Trust(StrEnum):
+    """Whether a server's word that a tool only reads is needed before it may run unasked."""
+
+    FULL = "full"
+    UNTRUSTED = "untrusted"
+
+
+class Protocol(StrEnum):
+    """Which era is spoken first (SPEC §7)."""
+
+    AUTO = "auto"
+    STATELESS = "stateless"
+    LEGACY = "legacy"
+
+
+class PolicyAction(StrEnum):
+    """What the operator says about the tools of a pattern."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+def _texts(value: object) -> object:
+    """One string stands for a list of one."""
+    return (value,) if isinstance(value, str) else value
+
+
+def _arguments(value: object) -> object:
+    if isinstance(value, str):
+        raise ValueError('must be a list, one item per argument, like ["-y", "package"]')
+    if not isinstance(value, (list, tuple)):
+        return value
+    items = cast("list[object]", value)
+    return tuple(str(item) if _is_number(item) else item for item in items)
+
+
+def _variables(value: object) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        name: str(item).lower() if isinstance(item, bool) or _is_number(item) else item
+        for name, item in cast("_AnyMapping", value).items()
+    }
+
+
+def _variable_name(name: str) -> str:
+    if not name or "=" in name or "\0" in name:
+        raise ValueError("is no name for a variable")
+    return name
+
+
+def _without_nul(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("must not contain NUL")
+    return value
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("is empty")
+    return value
+
+
+def _rules(value: object) -> object:
+    """Keep the order of the file: the first rule that matches holds."""
+    if isinstance(value, tuple):
+        return cast("tuple[object, ...]", value)
+    if not isinstance(value, Mapping):
+        raise ValueError("must map patterns to allow, ask or deny")
+    rules = tuple((str(name), action) for name, action in cast("_AnyMapping", value).items())
+    for pattern, action in rules:
+        if action not in tuple(PolicyAction):
+            raise ValueError(f'must say allow, ask or deny for "{show_name(pattern, limit=80)}"')
+    return rules
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_Text: TypeAlias = Annotated[str, AfterValidator(_without_nul)]
+_VariableName: TypeAlias = Annotated[str, AfterValidator(_variable_name)]
+_Seconds: TypeAlias = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+_Patterns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class ToolsConfig(_Section):
+    """Which tools are registered and what the operator says about them, in file order."""
+
+    include: _Patterns | None = None
+    exclude: _Patterns = ()
+    policy: Annotated[tuple[tuple[str, PolicyAction], ...], BeforeValidator(_rules)] = ()
+
+
+class ElicitationConfig(_Section):
+    """Whether the server may put forms to the person, and how long they have."""
+
+    enabled: bool = True
+    timeout: _Seconds = 300
+
+
+class ServerConfig(_Section):
+    """One entry of `mcp_servers`."""
+
+    command: Annotated[_Text, AfterValidator(_not_blank)]
+    args: Annotated[tuple[_Text, ...], BeforeValidator(_arguments)] = ()
+    env: Annotated[dict[_VariableName, _Text], BeforeValidator(_variables)] = Field(
+        default_factory=dict
+    )
+    cwd: _Text | None = None
+    enabled: bool = True
+    timeout: _Seconds = 300
+    connect_timeout: _Seconds = 60
+    protocol: Protocol = Protocol.AUTO
+    trust: Trust = Trust.FULL
+    tools: ToolsConfig = ToolsConfig()
+    elicitation: ElicitationConfig = ElicitationConfig()
+
+
+class McpConfig(_Section):
+    """The section `mcp`; `discovery_concurrency` 0 is unlimited."""
+
+    discovery_concurrency: Annotated[int, Field(ge=0, le=1_000)] = 4
+    probe_interval: _Seconds = 300
+    first_turn_wait: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = 5
+    watch: bool = True
