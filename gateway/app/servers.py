@@ -14,7 +14,7 @@ from gateway.domain.errors import ToolHostError
 from gateway.domain.form import FormAction, FormAnswer
 from gateway.domain.ids import QuestionId
 from gateway.domain.tools import CallState, ToolCall, ToolResult, ToolSpec
-from gateway.ports import Approval, FormRequest
+from gateway.ports import Approval, FormRequest, SamplingRequest
 from gateway.telemetry import agent_log
 
 if TYPE_CHECKING:
@@ -147,6 +147,10 @@ class _OperatorApprover:
         del request
         reason = "a form can be answered in a chat only"
         return FormAnswer(action=FormAction.DECLINE, reason=reason)
+
+    async def sample(self, request: SamplingRequest) -> Approval:
+        del request
+        return Approval(allowed=self.operator.yes, reason="nobody can be asked here without a chat")
 
 
 _NOBODY: Final = "it needs an approval and there is no terminal to ask at; --yes allows it"

@@ -16,7 +16,7 @@ from gateway.domain.ids import QuestionId
 from gateway.domain.operations.upkeep import AddAudit
 from gateway.domain.question import Surface
 from gateway.domain.tools import ToolCall, ToolResult, ToolSpec
-from gateway.ports import Approval, FormRequest
+from gateway.ports import Approval, FormRequest, SamplingRequest
 from gateway.runtime.redact import redacted
 
 CHAT: Final = "call"
@@ -98,6 +98,12 @@ class _Word:
     async def elicit(self, request: FormRequest) -> FormAnswer:
         del request
         return FormAnswer(action=FormAction.CANCEL, reason="nobody can be asked here")
+
+    async def sample(self, request: SamplingRequest) -> Approval:
+        del request
+        return Approval(
+            allowed=self._given, reason="" if self._given else "nobody can be asked here"
+        )
 
 
 def _arguments(body: Body) -> CanonicalJson:

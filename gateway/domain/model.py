@@ -57,13 +57,17 @@ ModelMessage: TypeAlias = UserSaid | AssistantSaid | FunctionAnswer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One request; `model` "" is the configured one, `max_tokens` None its own limit."""
+    """One request; `model` "" is the configured one, `max_tokens` None its own limit.
+
+    `allowed_models` names those that may answer, fallbacks too; without any, all may.
+    """
 
     system: str
     history: tuple[ModelMessage, ...]
     functions: tuple[FunctionSpec, ...] = ()
     model: str = ""
     max_tokens: int | None = None
+    allowed_models: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,14 @@ from gateway.ports.reading import (
     SentMessages,
     StoreHealth,
 )
-from gateway.ports.work import Approval, Approver, FormRequest, ModelProvider, ToolHost
+from gateway.ports.work import (
+    Approval,
+    Approver,
+    FormRequest,
+    ModelProvider,
+    SamplingRequest,
+    ToolHost,
+)
 from gateway.ports.writing import (
     DeliveryStore,
     InboundStore,
@@ -66,6 +73,7 @@ __all__ = [
     "Readers",
     "Renderer",
     "Rules",
+    "SamplingRequest",
     "SendRequest",
     "SendResult",
     "SentMessages",

@@ -66,6 +66,16 @@ class FormRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingRequest:
+    """A server wants an answer of our model while `tool` runs; `excerpt` is what it wrote."""
+
+    server: str
+    server_sha: str
+    tool: str
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
     """May the call run? `question` is the approval it will use up, None when a rule or nobody asked."""
 
@@ -93,6 +103,10 @@ class Approver(Protocol):
 
     async def elicit(self, request: FormRequest) -> FormAnswer:
         """Put a server's form to the person; cancelled by the caller, the card is withdrawn."""
+        ...
+
+    async def sample(self, request: SamplingRequest) -> Approval:
+        """Ask whether a server may use our model; cancelled by the caller, the card is withdrawn."""
         ...
 
 

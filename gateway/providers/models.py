@@ -103,7 +103,10 @@ class _ConfiguredModel:
     ) -> ModelReply:
         wanted = self._wanted(request.model)
         others = [model for model in self._configured() if model.label != wanted.label]
-        models = [_OneModel(config, self._endpoints) for config in (wanted, *others)]
+        allowed = [config for config in (wanted, *others) if _may_answer(config, request)]
+        if not allowed:
+            raise ModelRejected(wanted.label, "it is not among the models allowed here")
+        models = [_OneModel(config, self._endpoints) for config in allowed]
         return await first_answer(models, request, on_text=on_text)
 
     def _configured(self) -> Sequence[ModelConfig]:
@@ -188,6 +191,11 @@ class _Endpoints:
             self._stack.push_async_callback(endpoint.close)
             self._opened[address] = endpoint
             return endpoint
+
+
+def _may_answer(config: ModelConfig, request: ModelRequest) -> bool:
+    names = request.allowed_models
+    return not names or any(config.called(name) for name in names)
 
 
 def _renamed(config: ModelConfig, name: str) -> ModelConfig:

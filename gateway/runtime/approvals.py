@@ -26,13 +26,21 @@ from gateway.ports import (
     QuestionStore,
     Renderer,
     Rules,
+    SamplingRequest,
 )
 from gateway.runtime.access import Access
 from gateway.runtime.asking import Asking
 from gateway.runtime.cards import one_line, outcome_sentence
 from gateway.runtime.config import ApprovalsConfig
 from gateway.runtime.decisions import Decisions
-from gateway.runtime.drafts import PICKED, Draft, approval_draft, choice_draft, form_draft
+from gateway.runtime.drafts import (
+    PICKED,
+    Draft,
+    approval_draft,
+    choice_draft,
+    form_draft,
+    sampling_draft,
+)
 from gateway.runtime.wakeups import Wakeups
 
 logger = logging.getLogger(__name__)
@@ -126,6 +134,24 @@ class ApprovalBroker:
         )
         return await self._form_answer(draft, deadline)
 
+    async def sample(
+        self, call: ToolCall, request: SamplingRequest, *, deadline: Deadline
+    ) -> Approval:
+        """Say whether a server may use our model, asking unless a standing rule allows it.
+
+        Cancelled, its card ends as a form's does.
+        """
+        self._decisions.remember(call.requester)
+        rule = await self._rules.match(_sampling_of(request), session=call.session)
+        if rule is not None:
+            return Approval(allowed=True, reason=f"allowed by standing rule {rule}")
+        draft = sampling_draft(call, request, actions=self._offered(call), config=self._config)
+        with deadline.paused():
+            asked = await self._ask(draft)
+            if isinstance(asked, str):
+                return Approval(allowed=False, reason=asked)
+            return _approval(await self._settled(asked, call))
+
     async def fill(
         self, call: ToolCall, form: Form, *, tool: str, server: str, deadline: Deadline
     ) -> FormAnswer:
@@ -181,13 +207,17 @@ class ApprovalBroker:
             asked = known or await self._ask(draft)
             if isinstance(asked, str):
                 return FormAnswer(action=FormAction.CANCEL, reason=asked)
-            try:
-                settled = await self._asking.settled(asked)
-            except asyncio.CancelledError:
-                if draft.kind is QuestionKind.ELICITATION and not self._is_left(draft.call):
-                    await self._decisions.withdraw([asked], reason="the server took it back")
-                raise
+            settled = await self._settled(asked, draft.call)
         return _form_answer_of(settled)
+
+    async def _settled(self, asked: Question, call: ToolCall) -> Question:
+        """Wait for the answer; what a server takes back is withdrawn."""
+        try:
+            return await self._asking.settled(asked)
+        except asyncio.CancelledError:
+            if asked.kind in _OF_SERVERS and not self._is_left(call):
+                await self._decisions.withdraw([asked], reason="the server took it back")
+            raise
 
     def _is_left(self, call: ToolCall) -> bool:
         return self._stopping or call.turn in self._abandoned
@@ -227,6 +257,23 @@ class ApprovalBroker:
         session = (Action.ALLOW_SESSION,) if call.session is not None else ()
         always = (Action.ALLOW_ALWAYS,) if self._access.may_grant_always(call.requester) else ()
         return (Action.ALLOW_ONCE, *session, *always, Action.DENY)
+
+
+_OF_SERVERS: Final = frozenset({QuestionKind.ELICITATION, QuestionKind.SAMPLING})
+
+
+def _sampling_of(request: SamplingRequest) -> ToolSpec:
+    """Return what a standing rule about sampling covers: the server, no tool of it."""
+    return ToolSpec(
+        server=request.server,
+        server_sha=request.server_sha,
+        name="",
+        alias="",
+        title="",
+        description="",
+        input_schema={},
+        definition_sha="",
+    )
 
 
 def _covers(question: Question, call: ToolCall, spec: ToolSpec) -> bool:

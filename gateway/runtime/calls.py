@@ -13,7 +13,7 @@ from gateway.domain.operations.turns import Claim, StepState
 from gateway.domain.schema_form import Unaskable, form_of
 from gateway.domain.text import shorten
 from gateway.domain.tools import CallState, ToolCall, ToolResult, ToolSpec
-from gateway.ports import Approval, Clock, FormRequest
+from gateway.ports import Approval, Clock, FormRequest, SamplingRequest
 from gateway.runtime import functions
 from gateway.runtime.access import Access
 from gateway.runtime.approvals import ApprovalBroker
@@ -53,6 +53,10 @@ class CallApprover:
     async def elicit(self, request: FormRequest) -> FormAnswer:
         """Put a server's form to the person."""
         return await self.broker.elicit(self.call, request, deadline=self.deadline)
+
+    async def sample(self, request: SamplingRequest) -> Approval:
+        """Ask whether a server may use our model."""
+        return await self.broker.sample(self.call, request, deadline=self.deadline)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

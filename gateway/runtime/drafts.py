@@ -9,7 +9,8 @@ from gateway.domain.form import FieldKind, Form, FormField, Option, Unset
 from gateway.domain.question import Action, Approvers, QuestionKind
 from gateway.domain.text import shorten, show_escapes
 from gateway.domain.tools import ToolCall, ToolSpec
-from gateway.runtime.cards import MAX_DESCRIPTION, approval_prompt
+from gateway.ports import SamplingRequest
+from gateway.runtime.cards import MAX_DESCRIPTION, approval_prompt, one_line
 from gateway.runtime.config import ApprovalsConfig
 from gateway.runtime.forms import moves, steps
 from gateway.runtime.forms.steps import Prompt
@@ -63,6 +64,34 @@ def approval_draft(
         tool=spec.name,
         tool_def_sha=spec.definition_sha,
         arguments=call.arguments,
+    )
+
+
+def sampling_draft(
+    call: ToolCall,
+    request: SamplingRequest,
+    *,
+    actions: tuple[Action, ...],
+    config: ApprovalsConfig,
+) -> Draft:
+    """Return the question whether a server may use our model, with the beginning of what it sent."""
+    wrote = shorten(show_escapes(request.excerpt.strip()), MAX_DESCRIPTION)
+    body = (
+        f"Wants an answer of your model while {one_line(request.tool)} runs. "
+        f"Allowing once covers this call. It wrote:\n{wrote}"
+    )
+    return Draft(
+        kind=QuestionKind.SAMPLING,
+        call=call,
+        actions=actions,
+        body=body,
+        args_sha=sha256_of(body),
+        prompt=approval_prompt(body, actions),
+        timeout=config.timeout,
+        approvers=config.approvers,
+        quorum=config.quorum,
+        server=request.server,
+        server_sha=request.server_sha,
     )
 
 

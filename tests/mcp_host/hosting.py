@@ -11,7 +11,7 @@ from gateway.domain.canonical import CanonicalJson, canonical
 from gateway.domain.form import FormAction, FormAnswer
 from gateway.domain.ids import Actor, ChatType, Place, QuestionId
 from gateway.domain.tools import ServerStatus, ToolCall, ToolResult, ToolSpec
-from gateway.ports import Approval, Clock, FormRequest
+from gateway.ports import Approval, Clock, FormRequest, SamplingRequest
 from gateway.runtime.clock import SystemClock
 from mcp_host.host import McpHost, open_host
 from mcp_host.server_config import McpConfig, ServerConfig
@@ -50,11 +50,14 @@ class Person:
         approval: Approval | Exception = ALLOWED,
         form: FormAnswer | Exception = ACCEPTED,
         starting: Exception | None = None,
+        sampling: Approval | Exception = ALLOWED,
     ) -> None:
         self.arguments = arguments
         self.approval = approval
         self.form = form
         self.starting = starting
+        self.sampling = sampling
+        self.samples: list[SamplingRequest] = []
         self.approves: list[ToolSpec] = []
         self.starts: list[QuestionId | None] = []
         self.forms: list[FormRequest] = []
@@ -78,6 +81,10 @@ class Person:
         if request.problem:
             return FormAnswer(action=FormAction.DECLINE, reason=request.problem)
         return await self._decide(self.form)
+
+    async def sample(self, request: SamplingRequest) -> Approval:
+        self.samples.append(request)
+        return await self._decide(self.sampling)
 
     async def _decide(self, answer: Answer | Exception) -> Answer:
         self.asked.set()

@@ -1,4 +1,5 @@
 import asyncio
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -6,7 +7,7 @@ from typing import cast
 import pytest
 
 from gateway.domain.canonical import canonical
-from gateway.domain.errors import ModelRejected
+from gateway.domain.errors import ModelError, ModelRejected
 from gateway.domain.model import (
     AssistantSaid,
     Finish,
@@ -30,6 +31,7 @@ Items = Sequence[Mapping[str, object]]
 pytestmark = pytest.mark.anyio
 
 STREAMED = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+UNREACHED = {"provider": "openai", "name": "small", "base_url": "http://127.0.0.1:9/v1"}
 WIRE = pytest.mark.parametrize("wire", [ProviderName.OPENAI, ProviderName.OPENAI_RESPONSES])
 
 
@@ -249,6 +251,31 @@ async def test_a_request_may_name_another_model_of_the_same_service() -> None:
 
     assert [asked.body["model"] for asked in at.fake.requests] == ["big"] * 3 + ["m"] * 2
     assert {reply.model for reply in replies[:3]} == {"openai:big"}
+
+
+@requirement("sampling.allowed_models")
+@pytest.mark.parametrize("allowed", ["big", "openai:big", "openai/big"])
+async def test_a_request_may_say_which_models_may_answer_in_all_three_spellings(
+    allowed: str,
+) -> None:
+    async with scene(fallbacks=[UNREACHED]) as at:
+        asked = dataclasses.replace(request(model="big"), allowed_models=(allowed,))
+        reply = await at.ask(asked, streamed=False)
+        with pytest.raises(ModelRejected, match="openai:m: it is not among the models allowed"):
+            await at.ask(dataclasses.replace(asked, model=""), streamed=False)
+
+    assert reply.model == "openai:big"
+    assert [asked.body["model"] for asked in at.fake.requests] == ["big"]
+
+
+@requirement("sampling.allowed_models")
+async def test_no_fallback_answers_that_the_request_does_not_allow() -> None:
+    async with scene(fallbacks=[UNREACHED]) as at:
+        at.fake.script.fail("rate_limited")
+        with pytest.raises(ModelError):
+            await at.ask(dataclasses.replace(request(), allowed_models=("m",)), streamed=False)
+
+    assert [asked.body["model"] for asked in at.fake.requests] == ["m"]
 
 
 async def test_a_model_of_a_provider_that_is_not_set_up_is_refused() -> None:
