@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gateway.domain.form import FormAction
 from gateway.domain.tools import ToolSpec
-from gateway.ports import Approver
+from gateway.ports import Approval, Approver, SamplingRequest
 from mcp_host.elicitation import Reply, form_request, reply_to
 from mcp_host.server_config import ElicitationConfig
 
@@ -29,6 +29,15 @@ class PersonAsker:
             "server %s: question of %s: %s%s", self._spec.server, self._spec.name, reply.action, why
         )
         return reply.as_result()
+
+    async def may_sample(self, excerpt: str) -> Approval:
+        """Ask whether the server may use our model."""
+        spec = self._spec
+        return await self._approver.sample(
+            SamplingRequest(
+                server=spec.server, server_sha=spec.server_sha, tool=spec.name, excerpt=excerpt
+            )
+        )
 
     async def _reply(self, params: Mapping[str, object]) -> Reply:
         if not self._config.enabled:

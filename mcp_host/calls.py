@@ -6,18 +6,20 @@ approvals and no transport.
 
 import asyncio
 import logging
-from collections.abc import Generator, Mapping
+from collections.abc import Coroutine, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import mcp_types as wire
 from mcp import MCPError
 
 from gateway.domain.deadline import Deadline
 from gateway.domain.errors import ServerUnavailable, ToolHostError, ToolTimeout
-from gateway.ports import Clock
+from gateway.ports import Approval, Clock
 from mcp_host.errors import leaf
+from mcp_host.sampler import Sampler, SamplingCall
+from mcp_host.sampling import SAMPLE, SamplingRefused
 from mcp_host.session import ELICIT, Era, HostSession
 
 logger = logging.getLogger(__name__)
@@ -34,6 +36,10 @@ class Asker(Protocol):
 
     async def answer(self, params: Mapping[str, object]) -> dict[str, object]:
         """Return the raw result of an `elicitation/create`."""
+        ...
+
+    async def may_sample(self, excerpt: str) -> Approval:
+        """Ask whether the server may use our model."""
         ...
 
 
@@ -57,12 +63,17 @@ class _Flight:
     deadline: Deadline
     tasks: asyncio.TaskGroup
     clock: Clock
+    sampler: Sampler
+    sampling: SamplingCall = field(init=False)
     questions: set[asyncio.Task[dict[str, object]]] = field(
         default_factory=set["asyncio.Task[dict[str, object]]"]
     )
     landed: bool = False
     waited: float = 0.0
     notes: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self.sampling = SamplingCall(self)
 
     async def ask(self, params: Mapping[str, object]) -> dict[str, object]:
         """Ask in the task that runs; the call's deadline stands still meanwhile."""
@@ -73,9 +84,52 @@ class _Flight:
         finally:
             self.waited += self.clock.monotonic() - began
 
+    async def may_sample(self, excerpt: str) -> Approval:
+        """Ask a person, for the request of the call that is under way; the deadline stands still."""
+        with self.deadline.paused():
+            return await self.asker.may_sample(excerpt)
+
+    async def sample(self, params: Mapping[str, object]) -> dict[str, object]:
+        """Have our model answer in the task that runs; raises `SamplingRefused`."""
+        began = self.clock.monotonic()
+        try:
+            return await self.sampler.answer(params, self.sampling)
+        finally:
+            self.waited += self.clock.monotonic() - began
+
     async def ask_from_outside(self, params: Mapping[str, object]) -> dict[str, object]:
         """Ask as a part of the call: its end ends the question, and so does our caller's."""
-        question = self.tasks.create_task(self.ask(params), name=f"question:{self.tool}")
+        answer = await self._from_outside(self.ask(params))
+        return {"action": CANCEL} if answer is None else answer
+
+    async def sample_from_outside(self, params: Mapping[str, object]) -> dict[str, object]:
+        """Have our model answer as a part of the call.
+
+        Raises:
+            SamplingRefused: With what the server may know.
+        """
+        refusals: list[SamplingRefused] = []
+
+        async def sample() -> dict[str, object]:
+            try:
+                return await self.sample(params)
+            except SamplingRefused as refused:
+                # Out of its task it would end the call.
+                refusals.append(refused)
+                return {}
+
+        answer = await self._from_outside(sample())
+        if refusals:
+            self.notes.append(_no_answer(self.sampler.server, refusals[0]))
+            raise refusals[0]
+        if answer is None:
+            raise SamplingRefused("the call that wanted it is over")
+        return answer
+
+    async def _from_outside(
+        self, asking: Coroutine[Any, Any, dict[str, object]]
+    ) -> dict[str, object] | None:
+        question = self.tasks.create_task(asking, name=f"question:{self.tool}")
         self.questions.add(question)
         try:
             await asyncio.wait({question})
@@ -83,7 +137,7 @@ class _Flight:
             question.cancel()
             self.questions.discard(question)
         if question.cancelled() or question.exception() is not None:
-            return {"action": CANCEL}
+            return None
         return question.result()
 
     def land(self) -> None:
@@ -96,8 +150,9 @@ class _Flight:
 class Calls:
     """Runs calls on a session and gives the questions of a legacy server to the right one."""
 
-    def __init__(self, server: str, *, clock: Clock) -> None:
+    def __init__(self, server: str, *, clock: Clock, sampler: Sampler) -> None:
         self._server = server
+        self._sampler = sampler
         self._clock = clock
         self._flights: list[_Flight] = []
 
@@ -122,7 +177,7 @@ class Calls:
         deadline = Deadline(seconds)
         try:
             async with deadline, asyncio.TaskGroup() as tasks:
-                flight = _Flight(tool, asker, deadline, tasks, self._clock)
+                flight = _Flight(tool, asker, deadline, tasks, self._clock, self._sampler)
                 with self._in_flight(flight):
                     raw = await self._rounds(session, tool, arguments, flight)
         except TimeoutError:
@@ -145,6 +200,22 @@ class Calls:
         for flight in flights:
             flight.notes.append(f"The server {self._server} was not answered: {why}.")
         return {"action": DECLINE}
+
+    async def sample(self, params: Mapping[str, object], *, late: bool) -> dict[str, object]:
+        """Have our model answer a legacy server; whose call it is matters when a person is asked.
+
+        Raises:
+            SamplingRefused: With what the server may know.
+        """
+        flights = [flight for flight in self._flights if not flight.landed]
+        if len(flights) == 1 and not late:
+            return await flights[0].sample_from_outside(params)
+        try:
+            return await self._sampler.answer(params)
+        except SamplingRefused as refused:
+            for flight in flights:
+                flight.notes.append(_no_answer(self._server, refused))
+            raise
 
     @contextmanager
     def _in_flight(self, flight: _Flight) -> Generator[None]:
@@ -199,16 +270,33 @@ class Calls:
 
     async def _answer(self, request: object, tool: str, flight: _Flight) -> dict[str, object]:
         fields = cast("dict[str, object]", request) if isinstance(request, dict) else {}
-        params = fields.get("params")
-        if fields.get("method") != ELICIT or not isinstance(params, dict):
-            asked = f"asked for {fields.get('method')!r}, which is not offered"
-            raise BadAnswer(self._server, f"{tool} {asked}")
-        return await flight.ask(cast("dict[str, object]", params))
+        method, params = fields.get("method"), fields.get("params")
+        if isinstance(params, dict):
+            given = cast("dict[str, object]", params)
+            if method == ELICIT:
+                return await flight.ask(given)
+            if method == SAMPLE and self._sampler.offered:
+                return await self._sampled(given, tool, flight)
+        raise BadAnswer(self._server, f"{tool} asked for {method!r}, which is not offered")
+
+    async def _sampled(
+        self, params: Mapping[str, object], tool: str, flight: _Flight
+    ) -> dict[str, object]:
+        try:
+            return await flight.sample(params)
+        except SamplingRefused as refused:
+            # A round has no place for an error: the call ends here, and the server is not told.
+            problem = f"{tool} wanted an answer of the model: {refused.why}"
+            raise BadAnswer(self._server, problem) from None
 
     async def _translated(self, session: HostSession, error: BaseException) -> BaseException:
         if isinstance(error, MCPError) and error.code == wire.CONNECTION_CLOSED and session.closed:
             return ServerUnavailable(self._server, await session.why_closed(), sent=True)
         return error
+
+
+def _no_answer(server: str, refused: SamplingRefused) -> str:
+    return f"The server {server} was given no answer of the model: {refused.why}."
 
 
 def _why_bad(raw: Mapping[str, object], tool: str) -> str:

@@ -8,19 +8,21 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, TypeAlias, cast
 
 from pydantic import ValidationError
 
+from mcp_host.findings import Finding, error, warning
 from mcp_host.sanitize import show_name
 from mcp_host.server_config import (
     LATER,
     LATER_ELICITATION,
     LATER_MCP,
+    LATER_SAMPLING,
     LATER_TOOLS,
     ElicitationConfig,
     McpConfig,
+    SamplingConfig,
     ServerConfig,
     ToolsConfig,
     Trust,
@@ -30,25 +32,6 @@ SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _DEVICE_NAMES: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
 _AnyMapping: TypeAlias = "Mapping[object, object]"
-
-
-class Severity(StrEnum):
-    """`ERROR`: what the path names is not used; `WARNING`: it is used, and something is odd."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One line about the configuration; `path` is dotted (`mcp_servers.notes.args`)."""
-
-    path: str
-    message: str
-    severity: Severity
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +48,7 @@ def parse_servers(raw: object) -> ParsedServers:
     if raw is None:
         return ParsedServers(servers={})
     if not isinstance(raw, Mapping):
-        finding = _error("mcp_servers", "must map names to servers; all of it is skipped")
+        finding = error("mcp_servers", "must map names to servers; all of it is skipped")
         return ParsedServers(servers={}, findings=(finding,))
     servers: dict[str, ServerConfig] = {}
     findings: list[Finding] = []
@@ -74,7 +57,7 @@ def parse_servers(raw: object) -> ParsedServers:
         name = str(key)
         path = f"mcp_servers.{_shown(name)}"
         if not SERVER_NAME.fullmatch(name) or _DEVICE_NAMES.fullmatch(name):
-            findings.append(_error(path, "is no name for a server (A-Z a-z 0-9 . _ -); skipped"))
+            findings.append(error(path, "is no name for a server (A-Z a-z 0-9 . _ -); skipped"))
             continue
         found = _read_entry(path, entry)
         findings.extend(found.findings)
@@ -90,14 +73,14 @@ def parse_mcp(raw: object) -> tuple[McpConfig, tuple[Finding, ...]]:
     if raw is None:
         return McpConfig(), ()
     if not isinstance(raw, Mapping):
-        return McpConfig(), (_error("mcp", "must be a mapping; its defaults hold"),)
+        return McpConfig(), (error("mcp", "must be a mapping; its defaults hold"),)
     section = _given(cast("_AnyMapping", raw))
     findings = _check_keys("mcp", section, McpConfig.model_fields, LATER_MCP)
     try:
         return McpConfig.model_validate(section), tuple(findings)
-    except ValidationError as error:
-        for key, message in _problems(error):
-            findings.append(_error(f"mcp.{key}", f"{message}; its default holds"))
+    except ValidationError as problem:
+        for key, message in _problems(problem):
+            findings.append(error(f"mcp.{key}", f"{message}; its default holds"))
             section.pop(key.partition(".")[0], None)
     return McpConfig.model_validate(section), tuple(findings)
 
@@ -111,20 +94,20 @@ class _Entry:
 
 def _read_entry(path: str, raw: object) -> _Entry:
     def skipped(at: str, problem: str) -> _Entry:
-        return _Entry(findings=(_error(at, f"{problem}; the server is skipped"),), malformed=True)
+        return _Entry(findings=(error(at, f"{problem}; the server is skipped"),), malformed=True)
 
     if not isinstance(raw, Mapping):
         return skipped(path, "has no settings" if raw is None else "is not a mapping of settings")
     entry = _given(cast("_AnyMapping", raw))
-    if "command" not in entry:
-        if "url" in entry:
-            problem = "url is not supported by this version; the server is skipped"
-            return _Entry(findings=(_warning(path, problem),))
-        return skipped(path, "has no command")
-    findings = _check_keys(path, entry, ServerConfig.model_fields, LATER)
+    try:
+        findings = settle_transport(path, entry, profile=reading.profile)
+    except NoTransport as problem:
+        return skipped(path, str(problem))
+    findings += _check_keys(path, entry, ServerConfig.model_fields, LATER)
     for key, model, later in (
         ("tools", ToolsConfig, LATER_TOOLS),
         ("elicitation", ElicitationConfig, LATER_ELICITATION),
+        ("sampling", SamplingConfig, LATER_SAMPLING),
     ):
         section = entry.get(key)
         if section is None:
@@ -137,12 +120,12 @@ def _read_entry(path: str, raw: object) -> _Entry:
     findings += _settle_trust(path, cast("_AnyMapping", raw), entry)
     try:
         server = ServerConfig.model_validate(entry)
-    except ValidationError as error:
-        (key, message), *more = _problems(error)
+    except ValidationError as problem:
+        (key, message), *more = _problems(problem)
         others = f" (and {len(more)} more)" if more else ""
         return skipped(f"{path}.{key}", f"{message}{others}")
     if server.tools.include == ():
-        findings.append(_warning(f"{path}.tools.include", "is empty: no tool is registered"))
+        findings.append(warning(f"{path}.tools.include", "is empty: no tool is registered"))
     return _Entry(server=server, findings=tuple(findings))
 
 
@@ -151,7 +134,7 @@ def _settle_trust(path: str, raw: _AnyMapping, entry: dict[str, object]) -> list
     if "trust" not in raw or entry.get("trust") in tuple(Trust):
         return []
     entry["trust"] = Trust.UNTRUSTED
-    return [_warning(f"{path}.trust", "is neither full nor untrusted: taken as untrusted")]
+    return [warning(f"{path}.trust", "is neither full nor untrusted: taken as untrusted")]
 
 
 def _given(section: _AnyMapping) -> dict[str, object]:
@@ -167,18 +150,18 @@ def _check_keys(
     for key, value in section.items():
         at = f"{path}.{_shown(key)}"
         if key in later and value != later[key]:
-            findings.append(_warning(at, "is not supported by this version and has no effect"))
+            findings.append(warning(at, "is not supported by this version and has no effect"))
         elif key not in names:
             near = difflib.get_close_matches(key, names, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            findings.append(_warning(at, f"is not a known key{hint}"))
+            findings.append(warning(at, f"is not a known key{hint}"))
     return findings
 
 
-def _problems(error: ValidationError) -> list[tuple[str, str]]:
+def _problems(problem: ValidationError) -> list[tuple[str, str]]:
     """Return where and what, without the values themselves."""
     found: list[tuple[str, str]] = []
-    for detail in error.errors(include_input=False, include_url=False, include_context=False):
+    for detail in problem.errors(include_input=False, include_url=False, include_context=False):
         where = ".".join(_shown(str(part)) for part in detail["loc"] if part != "[key]")
         message = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
         found.append((where, message))
@@ -187,11 +170,3 @@ def _problems(error: ValidationError) -> list[tuple[str, str]]:
 
 def _shown(key: str) -> str:
     return show_name(key, limit=80)
-
-
-def _error(path: str, message: str) -> Finding:
-    return Finding(path=path, message=message, severity=Severity.ERROR)
-
-
-def _warning(path: str, message: str) -> Finding:
-    return Finding(path=path, message=message, severity=Severity.WARNING)

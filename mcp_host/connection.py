@@ -16,14 +16,15 @@ from mcp import MCPError
 
 from gateway.domain.errors import ServerParked, ServerUnavailable, ToolHostError
 from gateway.domain.tools import ServerState
-from gateway.ports import Clock
+from gateway.ports import Clock, ModelProvider
 from gateway.telemetry import agent_log
 from mcp_host.calls import Calls
 from mcp_host.catalog import Catalog, read_catalog
 from mcp_host.errors import reason_of
 from mcp_host.mailbox import Mailbox, Note
 from mcp_host.negotiation import negotiate
-from mcp_host.server_config import ServerConfig
+from mcp_host.sampler import Sampler
+from mcp_host.server_config import ServerConfig, Trust
 from mcp_host.session import Era, HostSession
 from mcp_host.slots import Slots
 from mcp_host.transports.base import Link, OpenLink
@@ -63,6 +64,7 @@ class Connection:
         version: str,
         probe_interval: float,
         on_change: Callable[[], None],
+        models: ModelProvider | None = None,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self.server = server
@@ -74,7 +76,14 @@ class Connection:
         self.agreed: Agreed | None = None
         """The agreement of the last session."""
         self.catalog: Catalog | None = None
-        self.calls = Calls(server, clock=clock)
+        self.sampler = Sampler(
+            server,
+            config.sampling,
+            models=models,
+            asks_first=config.trust is Trust.UNTRUSTED,
+            clock=clock,
+        )
+        self.calls = Calls(server, clock=clock, sampler=self.sampler)
         self._open_link = open_link
         self._slots = slots
         self._clock = clock
@@ -246,6 +255,8 @@ class Connection:
             link,
             version=self._version,
             elicit=self._elicit if self.config.elicitation.enabled else None,
+            sample=self._sample if self.sampler.offered else None,
+            sample_with_tools=self.sampler.takes_tools,
             on_tools_changed=self.refresh,
             on_closed=lambda: self._mail.put(Note.LINK_DOWN),
         )
@@ -329,6 +340,10 @@ class Connection:
                 return
             await self._clock.sleep(LISTEN_AGAIN_SECONDS)
             self.refresh()
+
+    async def _sample(self, params: Mapping[str, object]) -> dict[str, object]:
+        late = self._session is None or self._session.awaits_late_answers
+        return await self.calls.sample(params, late=late)
 
     async def _elicit(self, params: Mapping[str, object]) -> dict[str, object]:
         late = self._session is None or self._session.awaits_late_answers

@@ -23,7 +23,7 @@ from gateway.domain.tools import (
     ToolResult,
     ToolSpec,
 )
-from gateway.ports import Approver, Clock
+from gateway.ports import Approver, Clock, ModelProvider
 from mcp_host.catalog import Catalog
 from mcp_host.registry import Registered, Registry, register
 from mcp_host.server_config import McpConfig, ServerConfig
@@ -99,16 +99,26 @@ async def open_host(
     version: str,
     reload: LoadServers,
     on_demand: bool = False,
+    models: ModelProvider | None = None,
 ) -> AsyncGenerator["McpHost"]:
     """Start connecting the enabled servers and yield the host at once; all are gone afterwards.
 
     With `on_demand` none is connected, and the SDK not loaded, before `connect` or the first wait
-    for the servers. Servers' standard error goes to `stderr_log`, None keeps only the last lines.
+    for the servers. `models` answers servers that ask for our model. What servers write to standard
+    error goes to `stderr_log`, None keeps only the last lines.
     """
     log = StderrLog(stderr_log) if stderr_log is not None else None
     try:
         async with ProcessGuard() as guard:
-            host = McpHost(mcp=mcp, clock=clock, guard=guard, version=version, load=reload, log=log)
+            host = McpHost(
+                mcp=mcp,
+                clock=clock,
+                guard=guard,
+                version=version,
+                load=reload,
+                log=log,
+                models=models,
+            )
             try:
                 if not on_demand:
                     host.connect()
@@ -133,6 +143,7 @@ class McpHost:
         version: str,
         load: LoadServers,
         log: StderrLog | None,
+        models: ModelProvider | None,
     ) -> None:
         self._mcp = mcp
         self._clock = clock
@@ -140,6 +151,7 @@ class McpHost:
         self._version = version
         self._load = load
         self._log = log
+        self._models = models
         self._slots = Slots(mcp.discovery_concurrency)
         self._servers: dict[str, _Server] = {}
         self._registry = Registry()
@@ -280,6 +292,7 @@ class McpHost:
             version=self._version,
             probe_interval=self._mcp.probe_interval,
             on_change=self._publish,
+            models=self._models,
         )
 
     def _connection(self, name: str) -> "Connection | None":

@@ -32,7 +32,6 @@ LATER: Final[Mapping[str, object]] = {
     "max_lifetime_seconds": 0,
     "lifecycle": _UNSET,
     "lazy": False,
-    "sampling": _UNSET,
     "max_connections": 1,
     "exclusive": False,
 }
@@ -40,6 +39,7 @@ LATER: Final[Mapping[str, object]] = {
 
 LATER_TOOLS: Final[Mapping[str, object]] = {"resources": False, "prompts": False}
 LATER_ELICITATION: Final[Mapping[str, object]] = {"url": False}
+LATER_SAMPLING: Final[Mapping[str, object]] = {}
 LATER_MCP: Final[Mapping[str, object]] = {"client_metadata_url": ""}
 
 
@@ -56,6 +56,14 @@ class Protocol(StrEnum):
     AUTO = "auto"
     STATELESS = "stateless"
     LEGACY = "legacy"
+
+
+class AuditLevel(StrEnum):
+    """How loud our own log is about a server's requests for the model."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
 
 
 class PolicyAction(StrEnum):
@@ -149,6 +157,22 @@ class ElicitationConfig(_Section):
     timeout: _Seconds = 300
 
 
+class SamplingConfig(_Section):
+    """Whether the server may use our model, which one, and how much; without `model` it may hint.
+
+    `allowed_models` empty is any; `log_level` is where its requests are told.
+    """
+
+    enabled: bool = True
+    model: Annotated[_Text, Field(max_length=200)] = ""
+    max_tokens_cap: Annotated[int, Field(ge=1)] = 4096
+    timeout: _Seconds = 30
+    max_rpm: Annotated[int, Field(ge=1)] = 10
+    max_tool_rounds: Annotated[int, Field(ge=0)] = 5
+    allowed_models: _Patterns = ()
+    log_level: AuditLevel = AuditLevel.INFO
+
+
 class ServerConfig(_Section):
     """One entry of `mcp_servers`."""
 
@@ -165,6 +189,7 @@ class ServerConfig(_Section):
     trust: Trust = Trust.FULL
     tools: ToolsConfig = ToolsConfig()
     elicitation: ElicitationConfig = ElicitationConfig()
+    sampling: SamplingConfig = SamplingConfig()
 
 
 class McpConfig(_Section):

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import anyio
 import anyio.abc
 import mcp_types as wire
-from mcp import ClientSession
+from mcp import ClientSession, MCPError
 from mcp.client.session import IncomingMessage
 from mcp.shared.dispatcher import (
     CallOptions,
@@ -25,6 +25,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from mcp_host.sampling import SAMPLE, SamplingRefused
 from mcp_host.transports.base import Link
 
 ELICIT: Final = "elicitation/create"
@@ -35,6 +36,9 @@ _FIRST_OWN_ID: Final = 1_000_001
 
 _OPTIONAL_FIELDS: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """What a server may leave out and the SDK insists on, with what its absence means."""
+
+Sample = Callable[[Mapping[str, object]], Awaitable[dict[str, object]]]
+"""Answers a server's `sampling/createMessage` in the same way; raises `SamplingRefused`."""
 
 Elicit = Callable[[Mapping[str, object]], Awaitable[dict[str, object]]]
 """Answers a server's `elicitation/create`, raw parameters in, raw result out."""
@@ -112,6 +116,8 @@ class HostSession(ClientSession):
         *,
         version: str,
         elicit: Elicit | None,
+        sample: Sample | None = None,
+        sample_with_tools: bool = False,
         on_tools_changed: Callable[[], None],
         on_closed: Callable[[], None],
     ) -> None:
@@ -120,6 +126,8 @@ class HostSession(ClientSession):
         self._link = link
         self._host_dispatcher = HostDispatcher(link, on_closed=on_closed)
         self._elicit = elicit
+        self._sample = sample
+        self._sample_with_tools = sample_with_tools
         self._on_tools_changed = on_tools_changed
         self._ids = itertools.count(_FIRST_OWN_ID)
         super().__init__(
@@ -180,6 +188,9 @@ class HostSession(ClientSession):
         if self._elicit is not None:
             form = wire.FormElicitationCapability()
             capabilities.elicitation = wire.ElicitationCapability(form=form)
+        if self._sample is not None:
+            tools = wire.SamplingToolsCapability() if self._sample_with_tools else None
+            capabilities.sampling = wire.SamplingCapability(tools=tools)
         return capabilities
 
     async def _on_request(
@@ -191,6 +202,11 @@ class HostSession(ClientSession):
         # Before the SDK parses it: a form it would refuse deserves a reason in the chat.
         if method == ELICIT and self._elicit is not None:
             return await self._elicit(params or {})
+        if method == SAMPLE and self._sample is not None:
+            try:
+                return await self._sample(params or {})
+            except SamplingRefused as refused:
+                raise MCPError(code=refused.kind.value, message=refused.why) from None
         return await super()._on_request(dctx, method, params)
 
     async def _on_message(self, message: IncomingMessage) -> None:

@@ -53,6 +53,7 @@ async def open_host(
     reload: "LoadServers",
     *,
     on_demand: bool = False,
+    provider: ModelProvider | None = None,
 ) -> AsyncGenerator["McpHost"]:
     from mcp_host.host import open_host
 
@@ -64,6 +65,8 @@ async def open_host(
         version=program_version(),
         reload=reload,
         on_demand=on_demand,
+        # Guided mode is no model: it cannot answer a server.
+        models=None if provider is None or provider.asks_person else provider,
     ) as host:
         yield host
 

@@ -83,7 +83,9 @@ async def run_gateway(
         )
         provider = await stack.enter_async_context(open_provider(loaded.config, environ))
         reload = server_loader(home, loaded, environ, redactor)
-        host = await stack.enter_async_context(open_host(home, loaded.config, clock, reload))
+        host = await stack.enter_async_context(
+            open_host(home, loaded.config, clock, reload, provider=provider)
+        )
         parts = _Parts(
             home=home,
             loaded=loaded,

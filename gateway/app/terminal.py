@@ -67,7 +67,7 @@ async def run_terminal(
         provider = await stack.enter_async_context(open_provider(loaded.config, environ))
         reload = server_loader(home, loaded, environ, chat.redactor)
         host = await stack.enter_async_context(
-            open_host(home, loaded.config, clock, reload, on_demand=True)
+            open_host(home, loaded.config, clock, reload, on_demand=True, provider=provider)
         )
         before = await store.readers.inbox.last_turn(PLACE)
         adapter = TerminalAdapter(chat.screen, TerminalProgress(store.readers, commits), clock)

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from mcp_host.config import Finding, ParsedServers, Severity, parse_mcp, parse_servers
 from mcp_host.sanitize import show_name
-from mcp_host.server_config import McpConfig, PolicyAction, Protocol, ServerConfig, Trust
+from mcp_host.server_config import (
+    AuditLevel,
+    McpConfig,
+    PolicyAction,
+    Protocol,
+    ServerConfig,
+    Trust,
+)
 from tests.support.requirement import requirement
 
 
@@ -36,6 +43,16 @@ def test_an_entry_with_a_command_has_the_documented_defaults() -> None:
         "trust": Trust.FULL,
         "tools": {"include": None, "exclude": (), "policy": ()},
         "elicitation": {"enabled": True, "timeout": 300},
+        "sampling": {
+            "enabled": True,
+            "model": "",
+            "max_tokens_cap": 4096,
+            "timeout": 30,
+            "max_rpm": 10,
+            "max_tool_rounds": 5,
+            "allowed_models": (),
+            "log_level": AuditLevel.INFO,
+        },
     }
 
 
@@ -57,6 +74,7 @@ def test_every_key_of_an_entry_is_read() -> None:
                 "policy": {"z*": "deny", "a*": "ask", "*": "allow"},
             },
             "elicitation": {"enabled": "off", "timeout": 30},
+            "sampling": {"model": "openai/m", "allowed_models": "openai:m", "max_rpm": "3"},
         }
     )
 
@@ -81,6 +99,16 @@ def test_every_key_of_an_entry_is_read() -> None:
             ),
         },
         "elicitation": {"enabled": False, "timeout": 30},
+        "sampling": {
+            "enabled": True,
+            "model": "openai/m",
+            "max_tokens_cap": 4096,
+            "timeout": 30,
+            "max_rpm": 3,
+            "max_tool_rounds": 5,
+            "allowed_models": ("openai:m",),
+            "log_level": AuditLevel.INFO,
+        },
     }
 
 
@@ -138,6 +166,11 @@ def test_malformed_entries_cost_one_line_each_and_the_good_one_loads() -> None:
             "protocol: should be 'auto', 'stateless' or 'legacy'; the server is skipped",
         ),
         ({"tools": []}, "tools: must be a mapping; the server is skipped"),
+        (
+            {"sampling": {"max_rpm": 0}},
+            "sampling.max_rpm: should be greater than or equal to 1; the server is skipped",
+        ),
+        ({"sampling": "on"}, "sampling: must be a mapping; the server is skipped"),
         ({"elicitation": False}, "elicitation: must be a mapping; the server is skipped"),
         (
             {"tools": {"policy": {"x": "maybe"}}},
@@ -184,7 +217,6 @@ LATER: Mapping[str, Any] = {
     "auth": "oauth",
     "oauth": {"scope": "x"},
     "lazy": True,
-    "sampling": {"enabled": False},
     "ssl_verify": False,
     "client_cert": "x",
     "client_key": "x",

@@ -232,6 +232,46 @@ ROWS: dict[str, tuple[str, Read, object]] = {
         lambda c: _server(c).elicitation.timeout,
         9,
     ),
+    f"{SERVER}.sampling.enabled": (
+        "sampling: {enabled: 'off'}",
+        lambda c: _server(c).sampling.enabled,
+        False,
+    ),
+    f"{SERVER}.sampling.model": (
+        "sampling: {model: openai:m}",
+        lambda c: _server(c).sampling.model,
+        "openai:m",
+    ),
+    f"{SERVER}.sampling.max_tokens_cap": (
+        "sampling: {max_tokens_cap: 9}",
+        lambda c: _server(c).sampling.max_tokens_cap,
+        9,
+    ),
+    f"{SERVER}.sampling.timeout": (
+        "sampling: {timeout: 9}",
+        lambda c: _server(c).sampling.timeout,
+        9,
+    ),
+    f"{SERVER}.sampling.max_rpm": (
+        "sampling: {max_rpm: 9}",
+        lambda c: _server(c).sampling.max_rpm,
+        9,
+    ),
+    f"{SERVER}.sampling.max_tool_rounds": (
+        "sampling: {max_tool_rounds: 0}",
+        lambda c: _server(c).sampling.max_tool_rounds,
+        0,
+    ),
+    f"{SERVER}.sampling.allowed_models": (
+        "sampling: {allowed_models: m}",
+        lambda c: _server(c).sampling.allowed_models,
+        ("m",),
+    ),
+    f"{SERVER}.sampling.log_level": (
+        "sampling: {log_level: debug}",
+        lambda c: _server(c).sampling.log_level.value,
+        "debug",
+    ),
     "logging.level": ("logging: {level: debug}", lambda c: c.logging.level.value, "debug"),
     "logging.format": ("logging: {format: json}", lambda c: c.logging.format.value, "json"),
 }
