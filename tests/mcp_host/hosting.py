@@ -11,7 +11,7 @@ from gateway.domain.canonical import CanonicalJson, canonical
 from gateway.domain.form import FormAction, FormAnswer
 from gateway.domain.ids import Actor, ChatType, Place, QuestionId
 from gateway.domain.tools import ServerStatus, ToolCall, ToolResult, ToolSpec
-from gateway.ports import Approval, Clock, FormRequest, SamplingRequest
+from gateway.ports import Approval, Clock, FormRequest, ModelProvider, SamplingRequest
 from gateway.runtime.clock import SystemClock
 from mcp_host.host import McpHost, open_host
 from mcp_host.server_config import McpConfig, ServerConfig
@@ -138,6 +138,7 @@ async def running(
     stderr_log: Path | None = None,
     mcp: McpConfig | None = None,
     ready: bool = True,
+    models: ModelProvider | None = None,
 ) -> AsyncGenerator[Running]:
     """A host for these servers (one alone is called `s`), ready unless told otherwise."""
     wanted = {"s": servers} if isinstance(servers, ServerConfig) else dict(servers)
@@ -148,6 +149,7 @@ async def running(
         stderr_log=stderr_log,
         version="0.0.1",
         reload=lambda: dict(wanted),
+        models=models,
     ) as host:
         if ready:
             await host.wait_ready(30)

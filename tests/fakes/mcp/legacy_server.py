@@ -52,6 +52,9 @@ TOOLS: list[Message] = [
     tool("order", "Asks for a form and returns the answer as JSON.", {}),
     tool("order_odd", "Asks for a form that cannot be shown.", READ),
     tool("order_url", "Asks for a link to be opened.", READ),
+    tool("sample", "Has the client's model answer the text, or the request that it is.", READ),
+    tool("sample_often", "The same, as many times as the text says; returns all answers.", READ),
+    tool("sample_and_answer", "Asks the model and returns without waiting for it.", READ),
     tool("order_then_withdraw", "Asks, takes the question back, and returns.", READ),
     tool("order_and_answer", "Asks and returns without waiting for the answer.", READ),
     tool("ask_later", "Returns; asks while the next call is running.", READ),
@@ -109,10 +112,12 @@ class Server:
             os.fsync(file.fileno())
         return len(Path(path).read_text().splitlines())
 
-    def ask(self, params: Message, *, wait: bool = True) -> Message:
+    def ask(
+        self, params: Message, *, wait: bool = True, method: str = "elicitation/create"
+    ) -> Message:
         self.asked += 1
         identifier = f"ask-{os.getpid()}-{self.asked}"
-        self.send({"id": identifier, "method": "elicitation/create", "params": params})
+        self.send({"id": identifier, "method": method, "params": params})
         if not wait:
             return {"id": identifier}
         with self.arrived:
@@ -227,6 +232,22 @@ class Server:
     def do_order_url(self, *_: Any) -> Message:
         link = {"mode": "url", "message": "Go", "url": "https://example.com/x"}
         return said(self.ask({**link, "elicitationId": "1"})["action"])
+
+    def do_sample(self, _: Any, text: str) -> Message:
+        return said(json.dumps(self.sample(text)))
+
+    def do_sample_often(self, _: Any, text: str) -> Message:
+        return said(json.dumps([self.sample("go on") for _number in range(int(text))]))
+
+    def do_sample_and_answer(self, _: Any, text: str) -> Message:
+        self.ask(wanted("go on"), wait=False, method="sampling/createMessage")
+        wait_for_file(text)
+        return said("answered")
+
+    def sample(self, text: str) -> Message:
+        answer = self.ask(wanted(text), method="sampling/createMessage")
+        failed: Message = answer.get("error", {})
+        return failed.get("error", answer)
 
     def do_order_then_withdraw(self, _: Any, text: str) -> Message:
         asked = self.ask({"message": "Well?", "requestedSchema": FORM}, wait=False)
@@ -357,6 +378,15 @@ HIDDEN: Message = {
 
 def said(text: str) -> Message:
     return {"result": {"content": [{"type": "text", "text": text}]}}
+
+
+def wanted(text: str) -> Message:
+    """Return a request for the client's model: the text itself when it is one."""
+    if text.startswith("{"):
+        request: Message = json.loads(text)
+        return request
+    said_by_user = {"role": "user", "content": {"type": "text", "text": text}}
+    return {"messages": [said_by_user], "maxTokens": 100}
 
 
 def wait_for_file(path: str) -> None:

@@ -43,7 +43,7 @@ TOOLS: list[Message] = [
     tool("endless", "Asks for ever.", READ),
     tool("later", "Is ready in the third round, without asking anything.", READ),
     tool("odd_type", "Returns a result of an unknown type.", READ),
-    tool("samples", "Asks for a sampling, which was not offered.", READ),
+    tool("samples", "Has the client's model answer the text and returns its answer.", READ),
     tool("crash_in_second_round", "Asks, and exits when it gets the answer.", READ),
     tool("plain", "Returns a result without a type.", READ),
     tool("changed", "Has one tool more from now on and says so to listeners.", READ),
@@ -157,9 +157,12 @@ class Server:
     def do_odd_type(self, _: str) -> Message:
         return {"resultType": "hologram"}
 
-    def do_samples(self, _: str) -> Message:
-        request: Message = {"method": "sampling/createMessage", "params": {}}
-        return asks({"one": request})
+    def do_samples(self, text: str) -> Message:
+        if self.answers is not None:
+            return self.said(json.dumps(self.answers["one"]))
+        user = {"role": "user", "content": {"type": "text", "text": text}}
+        params: Message = {"messages": [user], "maxTokens": 100}
+        return asks({"one": {"method": "sampling/createMessage", "params": params}})
 
     def do_crash_in_second_round(self, _: str) -> Message:
         if self.answers:
