@@ -311,7 +311,7 @@ class Writer:
 
     def _busy(self, error: sqlite3.Error) -> None:
         if self._health.busy_since is None and not self._health.broken:
-            self._health = StoreHealth(busy_since=self._clock.now())
+            self._health = StoreHealth(busy_since=self._clock.now(), reason=str(error))
             logger.warning("the store cannot write and keeps trying: %s", error)
 
     def _healthy(self) -> None:

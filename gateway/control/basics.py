@@ -44,7 +44,7 @@ class BasicRoutes:
                     "url": about.store_url,
                     "schema": about.schema,
                     "state": found.store_state,
-                    "reason": found.store.broken,
+                    "reason": found.store.broken or found.store.reason,
                     "busy_since": _ms_or_none(found.store.busy_since),
                 },
                 "stopping": leaving,

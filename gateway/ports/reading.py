@@ -229,7 +229,11 @@ class Readers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreHealth:
-    """`busy_since` is set while writes fail and are repeated; `broken` stops accepting for good."""
+    """`busy_since` is set while writes fail and are repeated; `broken` stops accepting for good.
+
+    `reason` is why, in the words of the database.
+    """
 
     busy_since: datetime | None = None
+    reason: str = ""
     broken: str = ""
