@@ -6,13 +6,16 @@ findings never show one, since it may be a secret. Connects to nothing.
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, TypeAlias, cast
 
 from pydantic import ValidationError
 
 from mcp_host.findings import Finding, error, warning
+from mcp_host.lifecycle_keys import settle_lifecycle
+from mcp_host.network_config import UNSET
 from mcp_host.sanitize import show_name
 from mcp_host.server_config import (
     LATER,
@@ -27,11 +30,16 @@ from mcp_host.server_config import (
     ToolsConfig,
     Trust,
 )
+from mcp_host.transport_keys import NoTransport, settle_transport
 
 SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _DEVICE_NAMES: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
+DEFAULT_PROFILE: Final = "default"
+
 _AnyMapping: TypeAlias = "Mapping[object, object]"
+
+_NONE_UNSET: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +51,17 @@ class ParsedServers:
     broken: tuple[str, ...] = ()
 
 
-def parse_servers(raw: object) -> ParsedServers:
-    """Read `mcp_servers`; every entry that cannot be used costs one finding and nothing else."""
+def parse_servers(
+    raw: object,
+    *,
+    profile: str = DEFAULT_PROFILE,
+    unset: Mapping[str, Sequence[str]] = _NONE_UNSET,
+) -> ParsedServers:
+    """Read `mcp_servers`; every entry that cannot be used costs one finding and nothing else.
+
+    `unset` has, by server, the variables that its URL or headers need and nobody set: such a
+    server is there, and cannot be reached.
+    """
     if raw is None:
         return ParsedServers(servers={})
     if not isinstance(raw, Mapping):
@@ -59,7 +76,7 @@ def parse_servers(raw: object) -> ParsedServers:
         if not SERVER_NAME.fullmatch(name) or _DEVICE_NAMES.fullmatch(name):
             findings.append(error(path, "is no name for a server (A-Z a-z 0-9 . _ -); skipped"))
             continue
-        found = _read_entry(path, entry)
+        found = _read_entry(path, entry, profile=profile, unset=tuple(unset.get(name, ())))
         findings.extend(found.findings)
         if found.server is not None:
             servers[name] = found.server
@@ -92,7 +109,7 @@ class _Entry:
     malformed: bool = False
 
 
-def _read_entry(path: str, raw: object) -> _Entry:
+def _read_entry(path: str, raw: object, *, profile: str, unset: tuple[str, ...]) -> _Entry:
     def skipped(at: str, problem: str) -> _Entry:
         return _Entry(findings=(error(at, f"{problem}; the server is skipped"),), malformed=True)
 
@@ -100,9 +117,10 @@ def _read_entry(path: str, raw: object) -> _Entry:
         return skipped(path, "has no settings" if raw is None else "is not a mapping of settings")
     entry = _given(cast("_AnyMapping", raw))
     try:
-        findings = settle_transport(path, entry, profile=reading.profile)
+        findings = settle_transport(path, entry, profile=profile)
     except NoTransport as problem:
         return skipped(path, str(problem))
+    findings += settle_lifecycle(path, entry)
     findings += _check_keys(path, entry, ServerConfig.model_fields, LATER)
     for key, model, later in (
         ("tools", ToolsConfig, LATER_TOOLS),
@@ -119,7 +137,7 @@ def _read_entry(path: str, raw: object) -> _Entry:
         entry[key] = given
     findings += _settle_trust(path, cast("_AnyMapping", raw), entry)
     try:
-        server = ServerConfig.model_validate(entry)
+        server = ServerConfig.model_validate(entry, context={UNSET: unset}).with_unset(unset)
     except ValidationError as problem:
         (key, message), *more = _problems(problem)
         others = f" (and {len(more)} more)" if more else ""

@@ -5,35 +5,36 @@ Knows no file and no findings: `config` reads the sections into these.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, Self, TypeAlias, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    model_validator,
+)
 
+from mcp_host.lifecycle_config import LifecycleConfig
+from mcp_host.network_config import (
+    Certificate,
+    FilePath,
+    Headers,
+    IdentityHeader,
+    Transport,
+    Url,
+    Verification,
+)
 from mcp_host.sanitize import show_name
 
 _AnyMapping: TypeAlias = "Mapping[object, object]"
 
 _UNSET: Final = object()
 LATER: Final[Mapping[str, object]] = {
-    "url": _UNSET,
-    "headers": _UNSET,
-    "ssl_verify": True,
-    "client_cert": _UNSET,
-    "client_key": _UNSET,
-    "identity_header": _UNSET,
     "auth": _UNSET,
     "oauth": _UNSET,
-    "transport": "stdio",
-    "type": "stdio",
-    "supports_parallel_tool_calls": False,
-    "skip_preflight": False,
-    "keepalive_interval": _UNSET,
-    "idle_timeout_seconds": 0,
-    "max_lifetime_seconds": 0,
-    "lifecycle": _UNSET,
-    "lazy": False,
-    "max_connections": 1,
-    "exclusive": False,
 }
 """Documented keys without an effect yet, and the value for which that makes no difference."""
 
@@ -173,15 +174,23 @@ class SamplingConfig(_Section):
     log_level: AuditLevel = AuditLevel.INFO
 
 
-class ServerConfig(_Section):
-    """One entry of `mcp_servers`."""
+class ServerConfig(LifecycleConfig, _Section):
+    """One entry of `mcp_servers`; what its transport does not use has its default."""
 
-    command: Annotated[_Text, AfterValidator(_not_blank)]
+    transport: Transport = Transport.STDIO
+    command: Annotated[_Text, AfterValidator(_not_blank)] = ""
     args: Annotated[tuple[_Text, ...], BeforeValidator(_arguments)] = ()
     env: Annotated[dict[_VariableName, _Text], BeforeValidator(_variables)] = Field(
         default_factory=dict
     )
     cwd: _Text | None = None
+    url: Url = ""
+    headers: Headers = Field(default_factory=dict)
+    ssl_verify: Verification = True
+    client_cert: Certificate = ()
+    client_key: FilePath | None = None
+    identity_header: IdentityHeader | None = None
+    skip_preflight: bool = False
     enabled: bool = True
     timeout: _Seconds = 300
     connect_timeout: _Seconds = 60
@@ -190,6 +199,40 @@ class ServerConfig(_Section):
     tools: ToolsConfig = ToolsConfig()
     elicitation: ElicitationConfig = ElicitationConfig()
     sampling: SamplingConfig = SamplingConfig()
+
+    _unset: tuple[str, ...] = PrivateAttr(default=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _transport_by_address(cls, given: object) -> object:
+        if isinstance(given, dict) and "url" in given and "transport" not in given:
+            return {**cast("dict[str, object]", given), "transport": Transport.HTTP}
+        return cast("object", given)
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> Self:
+        if not (self.command if self.transport is Transport.STDIO else self.url):
+            raise ValueError("has neither the command nor the url that its transport needs")
+        return self
+
+    @property
+    def unset(self) -> tuple[str, ...]:
+        """The variables that the URL or a header needs and nobody set: it cannot be reached."""
+        return self._unset
+
+    def with_unset(self, variables: tuple[str, ...]) -> Self:
+        """Return the same entry with these variables unset."""
+        changed = self.model_copy()
+        changed._unset = variables
+        return changed
+
+    @property
+    def sent_headers(self) -> dict[str, str]:
+        """What goes out with every request; a header of the entry wins over the identity."""
+        identity = self.identity_header
+        if identity is None or identity.name.lower() in map(str.lower, self.headers):
+            return dict(self.headers)
+        return {**self.headers, identity.name: identity.value}
 
 
 class McpConfig(_Section):
