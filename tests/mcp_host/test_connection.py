@@ -10,6 +10,7 @@ import pytest
 
 from gateway.domain.errors import ServerParked, ServerUnavailable, ToolHostError, ToolTimeout
 from gateway.domain.tools import ServerState
+from gateway.ports import Approval
 from mcp_host.catalog import MAX_TOOLS
 from mcp_host.connection import Connection
 from mcp_host.server_config import ServerConfig
@@ -38,6 +39,9 @@ class Unasking:
 
     async def answer(self, params: Mapping[str, object]) -> dict[str, object]:
         raise AssertionError(f"nobody was to be asked {params}")
+
+    async def may_sample(self, excerpt: str) -> Approval:
+        raise AssertionError(f"nobody was to be asked {excerpt}")
 
 
 class Owned:
