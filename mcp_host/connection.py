@@ -8,6 +8,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -84,6 +85,10 @@ class Connection:
             clock=clock,
         )
         self.calls = Calls(server, clock=clock, sampler=self.sampler)
+        self.turn: AbstractAsyncContextManager[None] = (
+            asyncio.Lock() if config.exclusive else nullcontext()
+        )
+        """Held by a call from before it is written down until it has ended."""
         self._open_link = open_link
         self._slots = slots
         self._clock = clock

@@ -6,6 +6,7 @@ Everything that goes wrong is a result; only `Fenced` and cancellation pass thro
 import dataclasses
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Final, assert_never, cast
 
 import mcp_types as wire
@@ -28,6 +29,7 @@ from mcp_host.connection import Connection
 from mcp_host.errors import one_line
 from mcp_host.results import read_result
 from mcp_host.sanitize import clean_line, clean_text
+from mcp_host.secrets import without_secrets
 from mcp_host.trust import Gate, gate
 
 logger = logging.getLogger(__name__)
@@ -63,9 +65,15 @@ class Dispatch:
         """Run one call through filter, gate, transport and sanitiser."""
         try:
             spec, approval = await self._approved(call, approver)
-            arguments = await self._started(spec, approval, approver)
+            async with self._turn_at(spec.server):
+                return await self._run(call, spec, approval, approver)
         except _NotRun as stop:
             return ToolResult(call=call.id, state=stop.state, text=stop.why, decision=stop.decision)
+
+    async def _run(
+        self, call: ToolCall, spec: ToolSpec, approval: Approval, approver: Approver
+    ) -> ToolResult:
+        arguments = await self._started(spec, approval, approver)
         try:
             returned = await self._send(spec, arguments, approver)
             ms = round(returned.seconds * 1000)
@@ -77,6 +85,7 @@ class Dispatch:
         except Exception:
             logger.exception("server %s: calling %s broke", spec.server, spec.name)
             result = _lost(call, spec, "of an error in the gateway itself")
+        result = self._without_secrets(spec, result)
         return dataclasses.replace(result, decision=approval.decision)
 
     async def _approved(self, call: ToolCall, approver: Approver) -> tuple[ToolSpec, Approval]:
@@ -162,6 +171,15 @@ class Dispatch:
         return await connection.calls.run(
             session, spec.name, arguments, asker=asker, seconds=config.timeout
         )
+
+    def _without_secrets(self, spec: ToolSpec, result: ToolResult) -> ToolResult:
+        """Take out what the configuration of this server keeps secret: a server may say it again."""
+        connection = self._connection(spec.server)
+        return result if connection is None else without_secrets(result, connection.config)
+
+    def _turn_at(self, server: str) -> AbstractAsyncContextManager[None]:
+        connection = self._connection(server)
+        return nullcontext() if connection is None else connection.turn
 
     def _gate(self, spec: ToolSpec) -> Gate:
         connection = self._connection(spec.server)

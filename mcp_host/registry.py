@@ -53,7 +53,7 @@ def register(server: str, config: ServerConfig, tools: Iterable[ListedTool]) -> 
         if rejection is not None:
             filtered[tool.name] = rejection
             continue
-        spec = _spec(server, identity, tool)
+        spec = _spec(server, identity, tool, parallel=config.supports_parallel_tool_calls)
         if isinstance(spec, ToolSpec):
             specs.append(spec)
         else:
@@ -138,7 +138,7 @@ class Registry:
         return (*filtered, *dict.fromkeys(note for note in collided if note), *server.problems)
 
 
-def _spec(server: str, identity: str, tool: ListedTool) -> ToolSpec | str:
+def _spec(server: str, identity: str, tool: ListedTool, *, parallel: bool) -> ToolSpec | str:
     """Return the spec of a tool, or why it has none."""
     if len(tool.name) > MAX_NAME:
         return f"its name has more than {MAX_NAME} characters"
@@ -163,6 +163,7 @@ def _spec(server: str, identity: str, tool: ListedTool) -> ToolSpec | str:
         read_only=read_only,
         idempotent=tool.annotations.get("idempotentHint") is True,
         destructive=not read_only and tool.annotations.get("destructiveHint") is not False,
+        parallel=parallel,
     )
 
 

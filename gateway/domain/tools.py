@@ -17,7 +17,8 @@ class ToolSpec:
 
     `name` is the server's own name, `alias` the name the model uses (`mcp__server__tool`).
     `definition_sha` covers name, description, schemas and annotations; `server_sha` the
-    server's identity. `server` "" marks a function of the core itself.
+    server's identity. `server` "" marks a function of the core itself. `parallel`: calls of its
+    server in one batch may run side by side.
     """
 
     server: str
@@ -31,6 +32,7 @@ class ToolSpec:
     read_only: bool = False
     idempotent: bool = False
     destructive: bool = True
+    parallel: bool = False
 
     @property
     def repeatable(self) -> bool:

@@ -1,7 +1,9 @@
 """Works on one open step of a turn: asks a person, or calls a server's tool through the host."""
 
+import asyncio
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -61,7 +63,7 @@ class CallApprover:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepWork:
-    """Runs the steps of one turn, one after another."""
+    """Runs the steps of one turn, one after another but for servers that allow otherwise."""
 
     claim: Claim
     toolbox: Toolbox
@@ -71,8 +73,33 @@ class StepWork:
     clock: Clock
     log: AgentLog
 
-    async def run(self, step: Step, *, deadline: Deadline) -> None:
-        """Bring an open step to its end and record it."""
+    async def run_all(self, steps: Sequence[Step], *, deadline: Deadline) -> None:
+        """Bring open steps to their ends, in order: one may need what the one before it did.
+
+        Neighbours whose servers take calls side by side run together.
+        """
+        for together, group in itertools.groupby(steps, key=self._runs_beside_others):
+            neighbours = tuple(group)
+            if together and len(neighbours) > 1:
+                await self._run_together(neighbours, deadline)
+                continue
+            for step in neighbours:
+                await self._run(step, deadline)
+
+    def _runs_beside_others(self, step: Step) -> bool:
+        spec = self.toolbox.find_spec(step.server, step.tool) if step.server else None
+        return spec is not None and spec.parallel
+
+    async def _run_together(self, steps: Sequence[Step], deadline: Deadline) -> None:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for step in steps:
+                    tasks.create_task(self._run(step, deadline), name=f"step:{step.n}")
+        except BaseExceptionGroup as group:
+            # A turn knows single errors; the first one ended the others.
+            raise group.exceptions[0] from None
+
+    async def _run(self, step: Step, deadline: Deadline) -> None:
         if step.server:
             answer = await self._call(step, deadline)
         else:

@@ -162,9 +162,7 @@ class Turn:
         return self._ending(TurnEnd.FAILED, reply, error="max_rounds")
 
     async def _run_open_steps(self) -> None:
-        # One after another: what a batch does first may be what its next call needs.
-        for step in self._journal.open_steps():
-            await self._work.run(step, deadline=self._deadline)
+        await self._work.run_all(self._journal.open_steps(), deadline=self._deadline)
 
     async def _let_join(self) -> None:
         if self._arrivals.is_set():

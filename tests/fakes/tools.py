@@ -27,6 +27,7 @@ def tool(
     *,
     server: str = "demo",
     read_only: bool = False,
+    parallel: bool = False,
     schema: Mapping[str, object] | None = None,
 ) -> ToolSpec:
     return ToolSpec(
@@ -39,6 +40,7 @@ def tool(
         definition_sha=sha256_of(f"{server}/{name}"),
         server_sha=sha256_of(server),
         read_only=read_only,
+        parallel=parallel,
     )
 
 

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_host.config import Finding, ParsedServers, Severity, parse_mcp, parse_servers
+from mcp_host.config import ParsedServers, parse_mcp, parse_servers
+from mcp_host.findings import Finding, Severity
+from mcp_host.network_config import Transport
 from mcp_host.sanitize import show_name
 from mcp_host.server_config import (
     AuditLevel,
@@ -32,10 +34,25 @@ def lines(findings: tuple[Finding, ...]) -> list[str]:
 
 def test_an_entry_with_a_command_has_the_documented_defaults() -> None:
     assert loaded().model_dump() == {
+        "transport": Transport.STDIO,
         "command": "x",
         "args": (),
         "env": {},
         "cwd": None,
+        "url": "",
+        "headers": {},
+        "ssl_verify": True,
+        "client_cert": (),
+        "client_key": None,
+        "identity_header": None,
+        "skip_preflight": False,
+        "lazy": False,
+        "keepalive_interval": 180,
+        "idle_timeout_seconds": 0,
+        "max_lifetime_seconds": 0,
+        "supports_parallel_tool_calls": False,
+        "exclusive": False,
+        "max_connections": None,
         "enabled": True,
         "timeout": 300,
         "connect_timeout": 60,
@@ -80,6 +97,7 @@ def test_every_key_of_an_entry_is_read() -> None:
 
     assert found.findings == ()
     assert found.servers["it"].model_dump() == {
+        **loaded().model_dump(),
         "command": "npx",
         "args": ("-y", "server", "8080"),
         "env": {"TOKEN": "abc", "PORT": "80", "DEBUG": "true"},
@@ -146,7 +164,7 @@ def test_malformed_entries_cost_one_line_each_and_the_good_one_loads() -> None:
     assert lines(found.findings) == [
         "error: mcp_servers.bad: has no settings; the server is skipped",
         "error: mcp_servers.worse: is not a mapping of settings; the server is skipped",
-        "error: mcp_servers.none: has no command; the server is skipped",
+        "error: mcp_servers.none: has no command and no url; the server is skipped",
     ]
 
 
@@ -202,41 +220,12 @@ def test_a_value_that_cannot_be_used_skips_the_server_with_one_line(
     assert lines(found.findings) == [f"error: mcp_servers.it.{line}"]
 
 
-def test_a_server_reached_by_url_is_skipped_with_one_line() -> None:
-    found = parsed({"url": "https://x", "headers": {"a": "b"}, "auth": "oauth", "lazy": True})
-
-    assert (found.servers, found.broken) == ({}, ())
-    assert lines(found.findings) == [
-        "warning: mcp_servers.it: url is not supported by this version; the server is skipped"
-    ]
-
-
-LATER: Mapping[str, Any] = {
-    "url": "https://x",
-    "headers": {"a": "b"},
-    "auth": "oauth",
-    "oauth": {"scope": "x"},
-    "lazy": True,
-    "ssl_verify": False,
-    "client_cert": "x",
-    "client_key": "x",
-    "identity_header": {"name": "x"},
-    "transport": "sse",
-    "type": "http",
-    "supports_parallel_tool_calls": True,
-    "skip_preflight": True,
-    "keepalive_interval": 30,
-    "idle_timeout_seconds": 5,
-    "max_lifetime_seconds": 5,
-    "lifecycle": {"idle_timeout_seconds": 5},
-    "max_connections": 4,
-    "exclusive": True,
-}
+LATER: Mapping[str, Any] = {"auth": "oauth", "oauth": {"scope": "x"}}
 
 
 @pytest.mark.parametrize("key", sorted(LATER))
 def test_a_key_of_a_later_version_is_known_and_said_to_have_no_effect(key: str) -> None:
-    found = parsed({"command": "x", key: LATER[key]})
+    found = parsed({"url": "https://x", key: LATER[key]})
 
     assert "it" in found.servers
     assert lines(found.findings) == [
@@ -336,10 +325,16 @@ def test_no_finding_shows_a_value() -> None:
             "f": {"command": "x", "tools": {"policy": {"x": secret}}},
             "g": {"command": f"{secret}\0", "cwd": [secret]},
             "h": {"command": "x", "unknown": secret, "headers": secret},
+            "i": {"url": f"ftp://{secret}", "headers": {"a": secret}},
+            "j": {"url": "https://x", "headers": {"a": [secret]}},
+            "k": {"url": "https://x", "headers": {"a": f"{secret}\n1"}},
+            "l": {"url": "https://x", "client_cert": [[secret]], "ssl_verify": [secret]},
+            "m": {"url": "https://x", "identity_header": {"name": secret, "value": f"{secret}\n1"}},
+            "n": {"url": "https://x", "identity_header": {"name": "a b", "value": secret}},
         }
     )
 
-    assert len(found.findings) == 9
+    assert len(found.findings) == 15
     assert secret not in " ".join(lines(found.findings))
 
 

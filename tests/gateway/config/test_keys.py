@@ -16,7 +16,9 @@ from gateway.config.schema import Config
 from gateway.domain.errors import ConfigError
 from gateway.domain.question import ApproverPolicy
 from gateway.runtime.config import BusyMode, PersonRole
+from mcp_host.network_config import Transport
 from mcp_host.server_config import McpConfig, PolicyAction, Protocol, ServerConfig, Trust
+from mcp_host.transport_keys import NETWORK_KEYS
 from tests.support.requirement import requirement
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "configuration.md"
@@ -210,6 +212,30 @@ ROWS: dict[str, tuple[str, Read, object]] = {
     f"{SERVER}.args": ("args: [a, 1]", lambda c: _server(c).args, ("a", "1")),
     f"{SERVER}.env": ("env: {A: b}", lambda c: _server(c).env, {"A": "b"}),
     f"{SERVER}.cwd": ("cwd: /w", lambda c: _server(c).cwd, "/w"),
+    f"{SERVER}.transport": ("transport: sse", lambda c: _server(c).transport, Transport.SSE),
+    f"{SERVER}.url": ("", lambda c: _server(c).url, "https://y"),
+    f"{SERVER}.headers": ("headers: {A: b}", lambda c: _server(c).headers, {"A": "b"}),
+    f"{SERVER}.ssl_verify": ("ssl_verify: ~/ca.pem", lambda c: _server(c).ssl_verify, "~/ca.pem"),
+    f"{SERVER}.client_cert": (
+        "client_cert: [c, k, pw]",
+        lambda c: _server(c).client_cert,
+        ("c", "k", "pw"),
+    ),
+    f"{SERVER}.client_key": (
+        "client_cert: c\n    client_key: k",
+        lambda c: _server(c).client_key,
+        "k",
+    ),
+    f"{SERVER}.identity_header": (
+        "identity_header: {name: X, value_from: profile}",
+        lambda c: _server(c).sent_headers,
+        {"X": "default"},
+    ),
+    f"{SERVER}.skip_preflight": (
+        "skip_preflight: true",
+        lambda c: _server(c).skip_preflight,
+        True,
+    ),
     f"{SERVER}.enabled": ("enabled: 'no'", lambda c: _server(c).enabled, False),
     f"{SERVER}.timeout": ("timeout: 9", lambda c: _server(c).timeout, 9),
     f"{SERVER}.connect_timeout": ("connect_timeout: 9", lambda c: _server(c).connect_timeout, 9),
@@ -272,6 +298,33 @@ ROWS: dict[str, tuple[str, Read, object]] = {
         lambda c: _server(c).sampling.log_level.value,
         "debug",
     ),
+    f"{SERVER}.lazy": ("lazy: true", lambda c: _server(c).lazy, True),
+    f"{SERVER}.keepalive_interval": (
+        "keepalive_interval: 60",
+        lambda c: _server(c).keepalive_interval,
+        60,
+    ),
+    f"{SERVER}.idle_timeout_seconds": (
+        "lifecycle: {idle_timeout_seconds: 9}",
+        lambda c: _server(c).idle_timeout_seconds,
+        9,
+    ),
+    f"{SERVER}.max_lifetime_seconds": (
+        "max_lifetime_seconds: 9",
+        lambda c: _server(c).max_lifetime_seconds,
+        9,
+    ),
+    f"{SERVER}.supports_parallel_tool_calls": (
+        "supports_parallel_tool_calls: true",
+        lambda c: _server(c).supports_parallel_tool_calls,
+        True,
+    ),
+    f"{SERVER}.exclusive": ("exclusive: true", lambda c: _server(c).exclusive, True),
+    f"{SERVER}.max_connections": (
+        "max_connections: 2",
+        lambda c: _server(c).max_connections,
+        2,
+    ),
     "logging.level": ("logging: {level: debug}", lambda c: c.logging.level.value, "debug"),
     "logging.format": ("logging: {format: json}", lambda c: c.logging.format.value, "json"),
 }
@@ -328,9 +381,10 @@ def test_each_key_is_documented_in_the_same_form() -> None:
 @pytest.mark.parametrize("key", sorted(keys_in_force() - {"store.url"}))
 def test_a_documented_key_changes_what_it_names(key: str, tmp_path: Path) -> None:
     text, read, value = ROWS[key]
-    base = "mcp_servers:\n  s:\n    command: x\n"
+    remote = key.removeprefix(f"{SERVER}.") in {*NETWORK_KEYS, "transport"}
+    base = f"mcp_servers:\n  s:\n    {'url: https://x' if remote else 'command: x'}\n"
     home = Home(tmp_path)
-    if key == f"{SERVER}.command":
+    if key in {f"{SERVER}.command", f"{SERVER}.url"}:
         text = base.replace("x", "y")
     elif key.startswith(SERVER):
         text = f"{base}    {text}\n"

@@ -29,7 +29,7 @@ from gateway.ports import Approver, Store
 from gateway.providers.guided import Guided
 from gateway.runtime.config import GatewayConfig, ToolSearchConfig
 from gateway.runtime.runtime import RuntimeConfig
-from gateway.runtime.turn import CUT_NOTE, EMPTY_REPLY
+from gateway.runtime.turn import BROKE, CUT_NOTE, EMPTY_REPLY
 from tests.fakes.clock import HastyClock
 from tests.fakes.house import CountedStore, rows, running
 from tests.fakes.loopback import Loopback
@@ -298,6 +298,7 @@ async def test_the_agent_log_has_a_line_for_each_model_and_tool_call(tmp_path: P
     ]
 
 
+@requirement("tools.batch")
 async def test_a_batch_runs_one_call_after_another_and_answers_them_together(
     tmp_path: Path,
 ) -> None:
@@ -322,6 +323,77 @@ async def test_a_batch_runs_one_call_after_another_and_answers_them_together(
 
     assert [arguments for _, arguments in tools.ran] == ['{"n":0}', '{"n":1}', '{"n":2}']
     assert model.requests[1].history[-1].text.count('"state": "ok"') == 3
+
+
+@requirement("tools.batch")
+async def test_neighbours_of_a_batch_run_together_where_their_server_takes_that(
+    tmp_path: Path,
+) -> None:
+    log: list[str] = []
+    together = asyncio.Barrier(2)
+
+    async def wide(arguments: CanonicalJson, approver: Approver) -> str:
+        # Nobody passes until the other call of its group is under way too.
+        await together.wait()
+        log.append("wide")
+        return "wide"
+
+    async def narrow(arguments: CanonicalJson, approver: Approver) -> str:
+        log.append("narrow starts")
+        await asyncio.sleep(0)
+        log.append("narrow ends")
+        return "narrow"
+
+    tools = FakeTools()
+    tools.add(tool("wide", parallel=True), wide)
+    tools.add(tool("narrow", server="other"), narrow)
+    names = ["wide", "wide", "narrow", "narrow", "wide", "wide"]
+    batch = [
+        {"name": f"mcp__{'demo' if name == 'wide' else 'other'}__{name}", "arguments": {"n": n}}
+        for n, name in enumerate(names)
+    ]
+    model = ScriptedModel([calls(("tool_call", {"calls": batch})), says("done")])
+
+    async with running(tmp_path, model, tools=tools) as house:
+        await house.say("go")
+        assert await house.replies(1)
+
+    narrow_twice = ["narrow starts", "narrow ends"] * 2
+    assert log == ["wide", "wide", *narrow_twice, "wide", "wide"]
+    answered = json.loads(model.requests[1].history[-1].text)
+    assert [answer["name"].rpartition("__")[2] for answer in answered] == names
+
+
+@requirement("tools.batch")
+async def test_one_call_of_a_group_that_cannot_go_on_ends_the_others_and_the_turn(
+    tmp_path: Path,
+) -> None:
+    ended: list[str] = []
+
+    async def waits(arguments: CanonicalJson, approver: Approver) -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("waits")
+        return ""
+
+    async def explodes(arguments: CanonicalJson, approver: Approver) -> str:
+        raise KeyError("a bug of the host")
+
+    tools = FakeTools()
+    tools.add(tool("waits", parallel=True), waits)
+    tools.add(tool("explodes", parallel=True), explodes)
+    batch = [
+        {"name": f"mcp__demo__{name}", "arguments": {"n": 1}} for name in ("waits", "explodes")
+    ]
+    model = ScriptedModel([calls(("tool_call", {"calls": batch})), says("done")])
+
+    async with running(tmp_path, model, tools=tools) as house:
+        await house.say("go")
+        (reply,) = await house.replies(1)
+
+    assert reply == BROKE
+    assert ended == ["waits"]
 
 
 @requirement("tool_search.deferred")
