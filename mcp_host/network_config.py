@@ -4,12 +4,12 @@ Knows no file and no socket. The messages never hold the value: it may be a secr
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo
 
 UNSET: Final = "unset"
 """In the context of a validation: the variables that the URL or a header needs and nobody set."""
@@ -17,6 +17,7 @@ UNSET: Final = "unset"
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _REPEATED_BEARER: Final = re.compile(r"(?i)bearer\s+(?=bearer\s)")
+_SHAPES: Final = "must be a path, [certificate, key] or [certificate, key, password]"
 _TRUTH: Final = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
@@ -91,19 +92,27 @@ def _address(value: str, info: ValidationInfo) -> str:
     return text
 
 
-def _verification(value: object) -> object:
-    if isinstance(value, str):
-        return _TRUTH.get(value.strip().lower(), value.strip())
-    return value
+def _verification(value: object) -> bool | str:
+    text = value.strip() if isinstance(value, str) else value
+    if isinstance(text, bool):
+        return text
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ValueError("is neither a truth value nor a path")
+    return _TRUTH.get(text.lower(), text)
 
 
-def _certificate(value: object) -> object:
-    if isinstance(value, str):
-        return (value,)
-    return tuple(cast("list[object]", value)) if isinstance(value, list) else value
+def _certificate(value: object) -> tuple[str, ...]:
+    items = (value,) if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)):
+        raise ValueError(_SHAPES)
+    parts = cast("Sequence[object]", items)
+    texts = tuple(part for part in parts if isinstance(part, str))
+    if len(texts) != len(parts) or len(texts) not in {1, 2, 3} or not all(texts[:2]):
+        raise ValueError(_SHAPES)
+    return texts
 
 
-def _path(value: str) -> str:
+def _not_empty(value: str) -> str:
     if not value.strip():
         raise ValueError("is empty")
     if "\0" in value:
@@ -115,11 +124,9 @@ HeaderName: TypeAlias = Annotated[str, AfterValidator(_header_name)]
 HeaderValue: TypeAlias = Annotated[str, AfterValidator(_header_value)]
 Headers: TypeAlias = Annotated[dict[HeaderName, HeaderValue], BeforeValidator(_header_values)]
 Url: TypeAlias = Annotated[str, AfterValidator(_address)]
-FilePath: TypeAlias = Annotated[str, AfterValidator(_path)]
-Verification: TypeAlias = Annotated[bool | FilePath, BeforeValidator(_verification)]
-Certificate: TypeAlias = Annotated[
-    tuple[str, ...], BeforeValidator(_certificate), Field(max_length=3)
-]
+FilePath: TypeAlias = Annotated[str, AfterValidator(_not_empty)]
+Verification: TypeAlias = Annotated[bool | str, BeforeValidator(_verification)]
+Certificate: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_certificate)]
 """One PEM file with both, or certificate and key, or these and the password of the key."""
 
 
@@ -130,4 +137,4 @@ class IdentityHeader(BaseModel):
 
     name: HeaderName
     value_from: IdentitySource = IdentitySource.STATIC
-    value: Annotated[HeaderValue, Field(min_length=1)]
+    value: Annotated[HeaderValue, AfterValidator(_not_empty)]
