@@ -148,7 +148,7 @@ def unset_finding(unset: Unset) -> Finding:
 def control_findings(value: object, *, path: KeyPath) -> tuple[Finding, ...]:
     """Report every header and URL below `path` that holds CR, LF or NUL; they must not be used."""
     if isinstance(value, str):
-        found = _FORBIDDEN.search(value) if _goes_out_raw(path) else None
+        found = _FORBIDDEN.search(value) if goes_out_raw(path) else None
         names = {"\r": "a carriage return", "\n": "a line feed", "\0": "a NUL"}
         return (error(dotted(path), f"holds {names[found[0]]}; refused"),) if found else ()
     findings: list[Finding] = []
@@ -166,7 +166,8 @@ def control_findings(value: object, *, path: KeyPath) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def _goes_out_raw(path: KeyPath) -> bool:
+def goes_out_raw(path: KeyPath) -> bool:
+    """Tell whether the value at `path` is sent as it is: a header, or a URL."""
     names = [str(part) for part in path]
     if "headers" in names[:-1] or names[-2:] == ["identity_header", "value"]:
         return True

@@ -18,6 +18,7 @@ from gateway.config.interpolate import (
     Resolver,
     Unset,
     control_findings,
+    goes_out_raw,
     unset_finding,
 )
 from gateway.config.keys import check_keys
@@ -26,8 +27,8 @@ from gateway.config.secrets import looked_up_secrets, secrets_of
 from gateway.config.sections import SectionReader
 from gateway.domain.errors import ConfigError
 from gateway.providers.config import keys_from
-from mcp_host.config import Finding as ServerFinding
 from mcp_host.config import parse_mcp, parse_servers
+from mcp_host.findings import Finding as ServerFinding
 from mcp_host.server_config import ServerConfig
 
 RESOLVED: Final = ("model", "platforms", "mcp_servers", "store")
@@ -161,7 +162,9 @@ def _assemble(
     ]
     reader = SectionReader(resolved)
     mcp, mcp_findings = parse_mcp(resolved.get("mcp"))
-    servers, server_findings = _servers(resolved.get("mcp_servers"), unsafe)
+    servers, server_findings = _servers(
+        resolved.get("mcp_servers"), unsafe, unset=unset, profile=home.profile
+    )
     config = Config(
         workspace=place,
         model=reader.model(keys_from({**environ, **env.variables})),
@@ -201,7 +204,7 @@ def _assemble(
 
 
 def _servers(
-    raw: object, unsafe: list[Finding]
+    raw: object, unsafe: list[Finding], *, unset: Iterable[Unset], profile: str
 ) -> tuple[Mapping[str, ServerConfig], tuple[ServerFinding, ...]]:
     """Read the entries; one with an unsafe header or URL is left out."""
     if isinstance(raw, Mapping):
@@ -211,7 +214,12 @@ def _servers(
             for name, entry in entries.items()
             if not any(_is_about(finding, name) for finding in unsafe)
         }
-    parsed = parse_servers(raw)
+    missing: dict[str, list[str]] = {}
+    for item in unset:
+        section, *rest = map(str, item.path)
+        if section == "mcp_servers" and len(rest) > 1 and goes_out_raw(tuple(rest)):
+            missing.setdefault(rest[0], []).append(item.variable)
+    parsed = parse_servers(raw, profile=profile, unset=missing)
     return parsed.servers, parsed.findings
 
 
