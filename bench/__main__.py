@@ -16,6 +16,9 @@ BENCHES: Final = (
     "model_call",
     "start",
     "help",
+    "press",
+    "telegram_turn",
+    "idle",
 )
 RESULTS: Final = Path("bench") / "results" / "bench.json"
 SECONDS: Final = 300
