@@ -25,11 +25,20 @@ def no_log(line: str) -> None:
     """Take a line and keep nothing of it."""
 
 
-class StderrTail:
-    """The last lines of one process; every line also goes to `write`."""
+def as_it_is(line: str) -> str:
+    """Return a line of a process that was given no secret."""
+    return line
 
-    def __init__(self, write: WriteLine) -> None:
+
+class StderrTail:
+    """The last lines of one process; every line also goes to `write`.
+
+    Each goes through `redact` first: programs print their arguments and their environment.
+    """
+
+    def __init__(self, write: WriteLine, *, redact: Callable[[str], str] = as_it_is) -> None:
         self._write = write
+        self._redact = redact
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
         self._rest = b""
 
@@ -50,7 +59,9 @@ class StderrTail:
 
     def add(self, line: bytes) -> None:
         """Take one line."""
-        text = shorten(strip_terminal(line.decode("utf-8", "replace")).rstrip(), MAX_LINE)
+        text = strip_terminal(line.decode("utf-8", "replace")).rstrip()
+        # Before it is cut: half a secret is no longer known as one.
+        text = shorten(self._redact(text), MAX_LINE)
         self._lines.append(text)
         self._write(text)
 

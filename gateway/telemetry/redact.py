@@ -64,11 +64,14 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Return the text with every known value and every secret-shaped piece masked."""
-        if self._values is not None:
-            text = self._values.sub(MASK, text)
+        text = self.hide_known(text)
         for shape in _SHAPES:
             text = shape.sub(_masked, text)
         return text
+
+    def hide_known(self, text: str) -> str:
+        """Return the text with every known value masked; what only looks like a secret stays."""
+        return text if self._values is None else self._values.sub(MASK, text)
 
 
 def _masked(match: re.Match[str]) -> str:

@@ -20,6 +20,8 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from gateway.domain.errors import ServerUnavailable, ToolHostError
+from gateway.telemetry.redact import Redactor
+from gateway.telemetry.secrets import secrets_of
 from mcp_host.environment import ChildEnvironment, child_environment
 from mcp_host.errors import reason_of
 from mcp_host.stderr import StderrTail, WriteLine
@@ -83,10 +85,11 @@ async def _spawn(
     server: str, command: Command, *, guard: ProcessGuard, write_stderr: WriteLine
 ) -> ServerProcess:
     plan = _plan(server, command)
+    redactor = Redactor(secrets_of({"args": command.args, "env": command.env}))
     await guard.ready()
     try:
         _, process = await asyncio.get_running_loop().subprocess_exec(
-            lambda: ServerProcess(stderr=StderrTail(write_stderr)),
+            lambda: ServerProcess(stderr=StderrTail(write_stderr, redact=redactor.redact)),
             plan.program,
             *command.args,
             cwd=plan.cwd,

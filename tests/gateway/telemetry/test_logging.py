@@ -139,3 +139,23 @@ def test_set_up_leaves_logging_as_it_was(tmp_path: Path) -> None:
         assert len(root.handlers) == len(before[1]) + 2
     after = (root.level, list(root.handlers), logging.getLogger(agent_log.LOGGER_NAME).propagate)
     assert after == before
+
+
+@requirement("case.t25")
+@pytest.mark.parametrize("level", [LogLevel.INFO, LogLevel.DEBUG])
+def test_the_address_of_a_bot_is_logged_without_its_token(level: LogLevel, tmp_path: Path) -> None:
+    stream = io.StringIO()
+    url = "https://api.telegram.org/bot123:AAA/sendMessage"
+    config = LoggingConfig(level=level)
+    with set_up(config, redactor=Redactor(), logs=tmp_path, stream=stream):
+        # The library of the requests names every address on its own.
+        logging.getLogger("httpx").info("HTTP Request: POST %s", url)
+        logger.info("asking %s", url)
+        try:
+            raise OSError(url) from RuntimeError(f"<Request('POST', '{url}')>")
+        except OSError:
+            logger.exception("delivery failed")
+    for written in (stream.getvalue(), (tmp_path / "gateway.log").read_text()):
+        assert "AAA" not in written
+        assert "HTTP Request" not in written
+        assert written.count("https://api.telegram.org/bot***/sendMessage") == 3
