@@ -83,7 +83,7 @@ class Siege:
                 self.people.press()
                 time.sleep(min(left, self.dice.uniform(0, PAUSE)))
             if not gateway.running:
-                raise AssertionError(f"it ended by itself:\n{gateway.stderr}")
+                raise AssertionError(f"it ended by itself:\n{gateway.stderr}\n{_log(self.home)}")
             gateway.signal(signal.SIGKILL)
             gateway.wait()
         self.kills += 1
@@ -181,6 +181,12 @@ def _order(database: sqlite3.Connection, who: int, said: list[str]) -> list[str]
 def _numbers(native_id: str) -> tuple[int, ...]:
     ids = SentIds.parse(native_id)
     return () if ids is None else ids.all
+
+
+def _log(home: Path) -> str:
+    """Return the end of the log, which has what people are not told."""
+    log = home / "logs" / "gateway.log"
+    return log.read_text("utf-8", "replace")[-8_000:] if log.exists() else "without a log"
 
 
 def _count(home: Path, query: str) -> int:
