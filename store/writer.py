@@ -383,7 +383,7 @@ def _open_current(path: Path) -> sqlite3.Connection:
     """Open the database and bring its schema up to the program's."""
     connection = open_connection(path)
     try:
-        bring_up(connection, path)
+        bring_up(connection)
     except BaseException:
         connection.close()
         raise

@@ -3,6 +3,9 @@
 What the program knows today is `store.tables`; why choices are no IN lists, `store.table_parts`.
 """
 
+import base64
+import secrets
+from collections.abc import Iterator
 from typing import Final
 
 SCHEMA: Final = """
@@ -487,3 +490,20 @@ CREATE TABLE audit (
 CREATE INDEX audit_time ON audit (at);
 """
 """Statements, each ended by `;` at the end of its line."""
+
+
+def statements() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what makes the tables, and the rows an empty store is born with; with their values."""
+    for statement in SCHEMA.split(";\n"):
+        if statement.strip():
+            yield statement, ()
+    install = base64.b32encode(secrets.token_bytes(16)).decode("ascii").rstrip("=").lower()
+    for key, value in (
+        ("application", "hermes-gateway"),
+        ("schema_version", "1"),
+        ("install_id", install),
+        ("epoch", "0"),
+        ("events_pruned_to", "0"),
+    ):
+        yield "INSERT INTO meta (key, value) VALUES (?, ?)", (key, value)
+    yield "INSERT INTO event (id, kind, at) VALUES (1, 'start', 0)", ()

@@ -224,7 +224,7 @@ def _empty_store() -> bytes:
         path = Path(folder) / "state.db"
         connection = open_connection(path)
         try:
-            bring_up(connection, path)
+            bring_up(connection)
         finally:
             connection.close()
         return path.read_bytes()

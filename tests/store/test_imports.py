@@ -1,4 +1,4 @@
-"""What opening a store loads: the migration tools only when there is something to migrate."""
+"""What opening a store loads: no migration tools, unless there is something to migrate."""
 
 import subprocess
 import sys
@@ -19,12 +19,11 @@ print(*sorted({"sqlalchemy", "alembic"} & set(sys.modules)))
 """
 
 
-def test_a_store_of_this_version_opens_without_the_migration_tools(tmp_path: Path) -> None:
+def test_a_store_is_made_and_opened_without_the_migration_tools(tmp_path: Path) -> None:
     first = _loaded(tmp_path / "state.db")
     again = _loaded(tmp_path / "state.db")
 
-    assert first == "alembic sqlalchemy"
-    assert again == ""
+    assert (first, again) == ("", "")
 
 
 def _loaded(path: Path) -> str:
