@@ -1,5 +1,6 @@
 """Chooses the way to a server by its configuration."""
 
+from mcp_host.network_config import Transport
 from mcp_host.server_config import ServerConfig
 from mcp_host.stderr import WriteLine
 from mcp_host.transports.base import OpenLink
@@ -10,8 +11,12 @@ def link_opener(
     server: str, config: ServerConfig, *, guard: ProcessGuard, write_stderr: WriteLine
 ) -> OpenLink:
     """Return what opens a new link to the server each time it is called."""
-    # Imported when a server is there: it brings in the SDK.
-    from mcp_host.transports.stdio import Command, open_stdio
+    # Imported when a server is there: both bring in the SDK.
+    if config.transport is Transport.STDIO:
+        from mcp_host.transports.stdio import Command, open_stdio
 
-    command = Command(command=config.command, args=config.args, env=config.env, cwd=config.cwd)
-    return lambda: open_stdio(server, command, guard=guard, write_stderr=write_stderr)
+        command = Command(command=config.command, args=config.args, env=config.env, cwd=config.cwd)
+        return lambda: open_stdio(server, command, guard=guard, write_stderr=write_stderr)
+    from mcp_host.transports.remote import Remote
+
+    return Remote(server, config).open
