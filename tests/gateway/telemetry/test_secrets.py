@@ -17,7 +17,7 @@ from tests.support.requirement import requirement
         ({"headers": {"Authorization": "Bearer one"}}, {"Bearer one", "one"}),
         ({"client_cert": ["cert", "key", "one"]}, {"one"}),
         ({"oauth": {"client_id": "two", "client_secret": "one"}}, {"one"}),
-        ({"max_tokens": "5", "client_key": "/path"}, set()),
+        ({"max_tokens": "5", "client_key": "/path", "api_key": "one"}, {"one"}),
     ],
 )
 def test_secrets_are_told_by_their_names_and_places(document: object, found: set[str]) -> None:
