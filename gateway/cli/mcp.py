@@ -247,7 +247,7 @@ def _row(entry: "Entry", running: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     tools = None if config is None else config.tools
     return {
         "name": entry.name,
-        "transport": None if config is None else "stdio",
+        "transport": None if config is None else config.transport.value,
         "enabled": None if config is None else config.enabled,
         "trust": None if config is None else config.trust.value,
         "auth": None if config is None else "none",
