@@ -39,6 +39,8 @@ def recover(work: Work, worker: str) -> Recovered:
     work.run(sql.FREE_CONVERSATIONS)
     work.run(sql.FREE_TIMERS)
     turns = work.run(sql.OPEN_TURNS, {"now": work.now})
+    for statement in (sql.READY_NOW, sql.BUDGETS_NOW, sql.DUE_NOW):
+        work.run(statement, {"now": work.now})
     work.run(sql.UNCERTAIN)
     return Recovered(
         turns=turns,

@@ -13,6 +13,17 @@ UPDATE conversation SET ready_at = coalesce(ready_at, :now)
 WHERE id IN (SELECT conversation_id FROM turn WHERE state IN ('running', 'waiting'))
 """
 
+# The clock of the earlier process may have been ahead. A chat that is parked stays so.
+READY_NOW: Final = "UPDATE conversation SET ready_at = :now WHERE ready_at > :now"
+
+BUDGETS_NOW: Final = "UPDATE chat SET budget_tat = :now WHERE budget_tat > :now"
+
+DUE_NOW: Final = """
+UPDATE delivery SET next_at = :now
+WHERE state = 'ready' AND next_at > :now
+  AND chat_id NOT IN (SELECT id FROM chat WHERE parked_until > :now)
+"""
+
 UNCERTAIN: Final = """
 UPDATE delivery SET state = 'uncertain', lease_owner = NULL, lease_until = NULL
 WHERE state = 'sending'

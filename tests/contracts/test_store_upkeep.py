@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from gateway.domain.conversation import Channel
-from gateway.domain.delivery import Origin
+from gateway.domain.delivery import Later, Origin
 from gateway.domain.ids import Actor, Cursor, RuleId
 from gateway.domain.operations.deliveries import Enqueue
 from gateway.domain.operations.upkeep import (
@@ -35,6 +35,7 @@ from tests.contracts.values import (
     text,
 )
 from tests.support.clock import ManualClock
+from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -63,6 +64,46 @@ async def test_recovery_frees_what_was_held_and_names_what_is_uncertain(
     assert resumed is not None
     assert resumed.turn == claim.turn
     assert await opened.store.claim_delivery(sending()) is None
+
+
+@requirement("fault.f36")
+async def test_what_a_process_whose_clock_was_ahead_left_is_not_waited_for(
+    opened: OpenStore, clock: ManualClock
+) -> None:
+    await opened.store.accept(message("go"))
+    claim = await opened.store.claim_turn(worker="w")
+    assert claim is not None
+    await opened.store.commit_turn(commit(claim))
+    await opened.store.accept(message("more"))
+    clock.advance(-3_600)
+    assert await opened.store.claim_turn(worker="w") is None
+    assert await opened.store.claim_delivery(sending()) is None
+
+    await opened.store.recover(worker="w2")
+
+    assert await opened.store.claim_turn(worker="w2") is not None
+    assert await opened.store.claim_delivery(sending()) is not None
+
+
+@requirement("case.t13")
+async def test_a_chat_that_must_be_left_alone_is_so_after_a_restart(
+    opened: OpenStore, clock: ManualClock
+) -> None:
+    await opened.store.accept(message("go"))
+    claim = await opened.store.claim_turn(worker="w")
+    assert claim is not None
+    await opened.store.commit_turn(commit(claim))
+    out = await opened.store.claim_delivery(sending())
+    assert out is not None
+    until = clock.now() + timedelta(seconds=1_000)
+    await opened.store.mark_delivery(Later(id=out.id, at=until, error="flood", park_chat=True))
+
+    await opened.store.recover(worker="w2")
+
+    clock.advance(999)
+    assert await opened.store.claim_delivery(sending()) is None
+    clock.advance(1)
+    assert await opened.store.claim_delivery(sending()) is not None
 
 
 async def test_a_question_of_an_ended_turn_is_an_orphan(opened: OpenStore) -> None:
