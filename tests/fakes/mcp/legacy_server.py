@@ -64,6 +64,8 @@ TOOLS: list[Message] = [
     tool("never", "Never returns.", READ),
     tool("crash", "Exits with code 7 after a line on stderr, counting its runs.", {}),
     tool("crash_once", "Exits in its first run only.", READ),
+    tool("stop_reading", "Returns; reads nothing any more.", READ),
+    tool("many_parts", "Returns as many parts as the text says.", READ),
     tool("junk", "Writes lines that are no messages, then returns.", READ),
     tool("bad_bytes", "Returns a text with a byte that is no UTF-8.", READ),
     tool("surrogate", "Returns a text with an unpaired surrogate.", READ),
@@ -93,6 +95,9 @@ class Server:
         self.asked = 0
         self.extra: list[Message] = []
         self.ask_in_next = False
+        self.first = False
+        self.reading = threading.Event()
+        self.reading.set()
 
     def send(self, message: Message) -> None:
         self.write(json.dumps({"jsonrpc": "2.0", **message}).encode())
@@ -139,13 +144,16 @@ class Server:
                 self.note(self.options.cancellations, str(message["params"]["requestId"]))
 
     def lines(self) -> Iterator[bytes]:
-        yield from sys.stdin.buffer
+        for line in sys.stdin.buffer:
+            yield line
+            self.reading.wait()
         if self.options.deaf:
             time.sleep(600)
 
     def handle(self, message: Message) -> None:
         method: str = message["method"]
         params: Message = message.get("params") or {}
+        self.crash_in(method)
         if method in self.options.silent:
             return
         if method == "tools/call":
@@ -162,6 +170,15 @@ class Server:
         else:
             reply = {"error": {"code": -32601, "message": f"unknown method {method}"}}
         self.send({"id": message["id"], **reply})
+        if method == "tools/list":
+            self.crash_in("idle")
+
+    def crash_in(self, stage: str) -> None:
+        """Die in that stage, in the first start alone."""
+        if stage == self.options.crash_in and self.first:
+            sys.stderr.write(f"died in {stage}\n")
+            sys.stderr.flush()
+            os._exit(9)
 
     def initialize(self, params: Message) -> Message:
         if self.options.refuse_handshake:
@@ -192,7 +209,16 @@ class Server:
         many = [tool(f"tool_{number}", "One of many.", READ) for number in range(self.options.many)]
         described = TOOLS if self.options.describe is None else self.described()
         broken: list[Any] = [{"name": 5}, "no tool", {"name": "no_schema"}]
-        return [*described, *many, *(broken if self.options.broken_tools else [])]
+        cyclic = [
+            {**tool("cyclic", "Has a schema that refers to itself."), "inputSchema": CYCLIC},
+            {**tool("deep", "Has a schema of very many levels."), "inputSchema": deep(400)},
+        ]
+        return [
+            *described,
+            *many,
+            *(broken if self.options.broken_tools else []),
+            *(cyclic if self.options.cyclic else []),
+        ]
 
     def described(self) -> list[Message]:
         told: Message = json.loads(Path(self.options.describe).read_text())
@@ -291,11 +317,20 @@ class Server:
             os._exit(7)
         return said("survived")
 
+    def do_stop_reading(self, *_: Any) -> Message:
+        self.reading.clear()
+        return said("deaf from now on")
+
+    def do_many_parts(self, _: Any, text: str) -> Message:
+        part = {"type": "text", "text": "part"}
+        return {"result": {"content": [part] * int(text)}}
+
     def do_junk(self, *_: Any) -> Message:
         self.write(b"npm notice: a new version is there")
         self.write(b"[1, 2")
         self.write(b"\xff\xfe\x00")
-        self.write(b'{"jsonrpc": "2.0", "id": 999, "result": {}}')
+        for stranger in (b"999", b'"999"', b"1.5", b"null", b"[]", b"1000001"):
+            self.write(b'{"jsonrpc": "2.0", "id": %s, "result": {}}' % stranger)
         return said("after junk")
 
     def do_bad_bytes(self, identifier: Any, _: str) -> None:
@@ -310,7 +345,7 @@ class Server:
 
     def do_too_long(self, identifier: Any, _: str) -> None:
         head = b'{"jsonrpc": "2.0", "id": %d, "result": {"content": "' % identifier
-        self.write(head + b"z" * (65 << 20) + b'"}}')
+        self.write(head + b"z" * (100 << 20) + b'"}}')
 
     def do_malformed(self, *_: Any) -> Message:
         return {"result": ["what?"]}
@@ -352,6 +387,7 @@ class Server:
 
 
 EMPTY: Message = {"result": {}}
+CYCLIC: Message = {"type": "object", "properties": {"next": {"$ref": "#"}}, "$ref": "#"}
 FAILED: Message = {"isError": True, "structuredContent": {"problems": ["disk full"]}}
 RICH: Message = {
     "content": [
@@ -378,6 +414,13 @@ HIDDEN: Message = {
 
 def said(text: str) -> Message:
     return {"result": {"content": [{"type": "text", "text": text}]}}
+
+
+def deep(levels: int) -> Message:
+    schema: Message = {"type": "string"}
+    for _number in range(levels):
+        schema = {"type": "object", "properties": {"next": schema}}
+    return schema
 
 
 def wanted(text: str) -> Message:
@@ -418,14 +461,17 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=0, help="that many more tools")
     parser.add_argument("--describe", help="JSON file of descriptions by tool, read at each list")
     parser.add_argument("--broken-tools", action="store_true", help="list malformed tools too")
+    parser.add_argument("--cyclic", action="store_true", help="list tools with endless schemas too")
     parser.add_argument("--start-delay", type=float, default=0, help="seconds before reading")
     parser.add_argument("--exit-at-start", type=int, help="exit with this code at once")
+    parser.add_argument("--crash-in", help="stage in which its first start dies (needs --starts)")
     parser.add_argument("--fail-while", help="exit at start while this file exists")
     parser.add_argument("--deaf", action="store_true", help="ignore SIGTERM and the end of input")
     parser.add_argument("--child", help="leave a stubborn grandchild, its pid in this file")
     options = parser.parse_args()
     server = Server(options)
-    server.note(options.starts, f"{os.getpid()}")
+    server.first = server.note(options.starts, f"{os.getpid()}") == 1
+    server.crash_in("spawn")
     failing = options.fail_while is not None and Path(options.fail_while).exists()
     if options.exit_at_start is not None or failing:
         sys.stderr.write("cannot start: \x1b[31mno licence\x1b[0m found\n")
