@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from gateway.app.bots import BotTaken, hold_bot
+from gateway.app.lean import UNUSED_BY_CHATS, left_out
 from gateway.domain.errors import HomeError
 from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import Account, ChatType, Place
@@ -127,9 +128,10 @@ async def _open_telegram(
     clock: Clock,
     stack: AsyncExitStack,
 ) -> None:
-    from adapters.telegram.adapter import Setting, open_telegram
-    from adapters.telegram.markup import TelegramRenderer
-    from adapters.telegram.traffic import BURST_MS, SEND_COST_MS
+    with left_out(UNUSED_BY_CHATS):
+        from adapters.telegram.adapter import Setting, open_telegram
+        from adapters.telegram.markup import TelegramRenderer
+        from adapters.telegram.traffic import BURST_MS, SEND_COST_MS
     from gateway.runtime.commands import COMMANDS
     from gateway.runtime.delivery import Budget
 
