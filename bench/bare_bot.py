@@ -1,7 +1,7 @@
 """A bot that is nothing but the libraries: what the benches of the service hold the gateway against.
 
 A message is answered with the model's words. With a server it gets a button instead, whose press
-calls the tool the message names. Nothing is kept, nobody is asked who they are.
+calls the tool the message names. Nothing is written down, nobody is asked who they are.
 """
 
 import argparse
@@ -9,7 +9,8 @@ import asyncio
 import importlib
 import json
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -108,34 +109,67 @@ async def _platform(stack: AsyncExitStack, url: str, token: str, *, library: boo
     return Library(bot)
 
 
-Say = Callable[[str], Awaitable[str]]
-"""Returns what the model says to a text, or the tool to its call."""
+Say = Callable[[int, str], Awaitable[str]]
+"""Returns what the model says in a chat, or the tool to the call a text names."""
+
+Json = Mapping[str, Any]
 
 
-async def _model(stack: AsyncExitStack, url: str, *, library: bool) -> Say:
+async def _model(stack: AsyncExitStack, url: str, request: Json, *, library: bool) -> Say:
+    """Return what asks the model as a request that was recorded asked it, with a chat's own words."""
     if not library:
         client = await stack.enter_async_context(httpx.AsyncClient())
+        chats: dict[int, list[Json]] = defaultdict(lambda: [*_system(request)])
 
-        async def post(text: str) -> str:
-            body = {"model": "scripted", "messages": [{"role": "user", "content": text}]}
-            answer = await client.post(f"{url}/chat/completions", json=body)
+        async def post(chat: int, text: str) -> str:
+            messages = chats[chat]
+            messages.append({"role": "user", "content": text})
+            answer = await client.post(
+                f"{url}/chat/completions", json={**request, "messages": messages}
+            )
             said: str = answer.json()["choices"][0]["message"]["content"]
+            messages.append({"role": "assistant", "content": said})
             return said
 
         return post
 
+    from pydantic_ai import messages as parts
     from pydantic_ai.direct import model_request
-    from pydantic_ai.messages import ModelRequest, TextPart
+    from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
+    from pydantic_ai.tools import ToolDefinition
 
-    model = OpenAIChatModel("scripted", provider=OpenAIProvider(base_url=url, api_key="none"))
+    provider = OpenAIProvider(base_url=url, api_key="none")
+    model = OpenAIChatModel(request["model"], provider=provider)
+    functions = [item["function"] for item in request.get("tools", ())]
+    parameters = ModelRequestParameters(
+        function_tools=[
+            ToolDefinition(
+                name=function["name"],
+                description=function["description"],
+                parameters_json_schema=function["parameters"],
+            )
+            for function in functions
+        ],
+        instruction_parts=[parts.InstructionPart(item["content"]) for item in _system(request)],
+    )
+    histories: dict[int, list[parts.ModelMessage]] = defaultdict(list)
 
-    async def ask(text: str) -> str:
-        answer = await model_request(model, [ModelRequest.user_text_prompt(text)])
-        return "".join(part.content for part in answer.parts if isinstance(part, TextPart))
+    async def ask(chat: int, text: str) -> str:
+        history = histories[chat]
+        history.append(parts.ModelRequest([parts.UserPromptPart(text)]))
+        answer = await model_request(
+            model, history, model_request_parameters=parameters, instrument=False
+        )
+        history.append(answer)
+        return answer.text or ""
 
     return ask
+
+
+def _system(request: Json) -> Sequence[Json]:
+    return [item for item in request["messages"] if item["role"] == "system"]
 
 
 async def _tool(stack: AsyncExitStack, command: Sequence[str]) -> Say:
@@ -149,7 +183,8 @@ async def _tool(stack: AsyncExitStack, command: Sequence[str]) -> Say:
     await session.initialize()
     await session.list_tools()
 
-    async def call(text: str) -> str:
+    async def call(chat: int, text: str) -> str:
+        del chat
         _, name, arguments = text.split(" ", 2)
         result = await session.call_tool(name, json.loads(arguments))
         return f"{GOT} {result.content}"
@@ -162,8 +197,9 @@ async def serve(given: argparse.Namespace) -> None:
         platform = await _platform(stack, given.url, given.token, library=given.library)
         model = None
         if given.model:
-            model = await _model(stack, given.model, library=given.library)
-            await model("Hello")
+            request = json.loads(given.request)
+            model = await _model(stack, given.model, request, library=given.library)
+            await model(0, "Hello")
         tool = await _tool(stack, given.server) if given.server else None
         offset, hold = 0, 0
         wanted: dict[int, str] = {}
@@ -176,11 +212,11 @@ async def serve(given: argparse.Namespace) -> None:
                     wanted[heard.chat] = heard.text
                     await platform.send(heard.chat, heard.text, button=BUTTON)
                 elif tool is not None and heard.query is not None:
-                    got = await tool(wanted.pop(heard.chat))
+                    got = await tool(heard.chat, wanted.pop(heard.chat))
                     await platform.answer(heard.query)
                     await platform.send(heard.chat, got)
                 elif model is not None:
-                    await platform.send(heard.chat, await model(heard.text))
+                    await platform.send(heard.chat, await model(heard.chat, heard.text))
             hold = HOLD_SECONDS
 
 
@@ -190,6 +226,7 @@ def main() -> None:
     parser.add_argument("token")
     parser.add_argument("--library", action="store_true", help="through the libraries, not by HTTP")
     parser.add_argument("--model", default="", help="the URL of a model")
+    parser.add_argument("--request", help="the body of a request to ask the model like, as JSON")
     parser.add_argument("--load", default="", help="modules to import besides, by commas")
     parser.add_argument(
         "--server", nargs=argparse.REMAINDER, help="the command of an MCP server; comes last"

@@ -38,6 +38,7 @@ LIBRARIES: Final = (
     "telegramify_markdown",
 )
 """What the gateway is made with, besides the platform's library, the MCP SDK and the model's."""
+REQUEST: Final = '{"model": "scripted", "messages": []}'
 MEBIBYTE: Final = 1 << 20
 
 
@@ -101,7 +102,7 @@ async def connected(
     sections: dict[str, Any] = {}
     if kind.model:
         sections["model"] = {"provider": "openai", "name": "scripted", "base_url": model}
-        options += ["--model", model]
+        options += ["--model", model, "--request", REQUEST]
     if kind.server:
         entry = {"command": command[0], "args": command[1:], "env": {"PYTHONPATH": str(ROOT)}}
         sections["mcp_servers"] = {"bench": entry}

@@ -120,3 +120,9 @@ async def answered(town: Town, chat: ChatDriver, text: str) -> float:
     await town.until(lambda: call.status, what="the end of the send")
     await asyncio.sleep(REST_SECONDS)
     return float(call.at - began) * 1000
+
+
+def asked_last(record: Path) -> str:
+    """Return the body of the last request a recording model got, as JSON."""
+    line = record.read_text(encoding="utf-8").splitlines()[-1]
+    return json.dumps(json.loads(line)["body"])
