@@ -22,6 +22,8 @@ from tests.support.requirement import requirement
 
 BACKLOG: Final = 5_000
 BACKLOG_SECONDS: Final = 10.0
+GIVEN_UP_SECONDS: Final = 30.0
+"""A start that hangs is given up within this."""
 
 
 @pytest.fixture
@@ -116,4 +118,25 @@ def test_telegram_that_is_down_at_the_start_is_said_to_be_and_found_when_it_is_b
         )
         assert platform_status(telegram_home.path)["state"] == "connected"
         assert hermes(telegram_home.path, "gateway", "status").returncode == 0
+        assert gateway.end() == 0
+
+
+@requirement("case.in8", "platform.failure.never_stops_others")
+def test_a_telegram_that_never_answers_at_the_start_is_said_to_and_holds_nothing_else_up(
+    telegram_home: House, town: TelegramProcess
+) -> None:
+    telegram_home.serve()
+    configure(telegram_home, town)
+    town.do("fail", trouble="hang_before", method="getMe", times=1)
+    with Gateway(telegram_home.path) as gateway:
+        asked = hermes(telegram_home.path, "chat", "-q", "is anybody there?")
+        assert "You said: is anybody there?" in asked.stdout
+        assert platform_status(telegram_home.path)["state"] == "connecting"
+        eventually(
+            lambda: "no answer in time" in platform_status(telegram_home.path)["reason"],
+            seconds=GIVEN_UP_SECONDS,
+            what="a start that is given up",
+        )
+        said = town.do("say", chat=ANNA, text="and now?")
+        town.do("wait", chat=ANNA, contains="You said: and now?", after=said["id"], seconds=60)
         assert gateway.end() == 0
