@@ -76,13 +76,15 @@ class TelegramAdapter:
         self._clock = clock
         self._setting = setting
         self._connection = Connection(account.name, clock, on_change=setting.on_health)
+        self._sent = sent
+        self._traffic = Traffic(clock.monotonic)
         self._seen = Seen()
         self._caught_up = asyncio.Event()
         self._cards = SentCards(sent, account.name)
         self._settling = Settling(sent, self._seen, self._caught_up, clock)
         self._sender = Sender(
             client.bot,
-            traffic=Traffic(clock.monotonic),
+            traffic=self._traffic,
             cards=self._cards,
             store=sent,
             move_chat=self._move_chat,
@@ -105,6 +107,7 @@ class TelegramAdapter:
             await asyncio.Event().wait()
         self._connection.connecting()
         self._caught_up.clear()
+        await self._leave_alone()
         self._me = me = await self._introduced()
         feed = Feed(
             sink=sink,
@@ -165,6 +168,12 @@ class TelegramAdapter:
     async def show_typing(self, place: Place) -> None:
         """Show for some seconds that an answer is being worked on."""
         await self._sender.show_typing(place)
+
+    async def _leave_alone(self) -> None:
+        """Remember which chats an earlier process was to leave alone: the outbox does by itself."""
+        parked = await self._sent.parked(PLATFORM, self.account)
+        for chat, until in parked.items():
+            self._traffic.park(chat, (until - self._clock.now()).total_seconds())
 
     async def _introduced(self) -> User:
         """Return who we are, once the service says so."""

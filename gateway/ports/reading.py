@@ -203,6 +203,10 @@ class SentMessages(Protocol):
         """The id of the newest message that the turn behind a delivery answers."""
         ...
 
+    async def parked(self, platform: str, account: str) -> Mapping[str, datetime]:
+        """Chats whose platform asked to be left alone in them, and until when; it may be over."""
+        ...
+
 
 class Books(Protocol):
     async def usage(self, *, since: datetime, actor: Actor | None = None) -> Mapping[str, int]:

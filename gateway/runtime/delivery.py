@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -42,6 +43,8 @@ SEND_SECONDS: Final = 90.0
 LEASE_SECONDS: Final = 120.0
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 60.0
+JITTER: Final = 0.3
+"""A pause after a failure is longer by up to this part of it."""
 BLOCKED_SECONDS: Final = 1.0
 SHORTEST_WAIT_SECONDS: Final = 0.02
 MAX_UNSURE_ATTEMPTS: Final = 6
@@ -266,4 +269,6 @@ def _with(receipt: Receipt, marks: frozenset[Mark]) -> Receipt:
 
 
 def _backoff(attempt: int) -> float:
-    return min(FIRST_WAIT_SECONDS * 2.0 ** max(attempt - 1, 0), LONGEST_WAIT_SECONDS)
+    seconds = min(FIRST_WAIT_SECONDS * 2.0 ** max(attempt - 1, 0), LONGEST_WAIT_SECONDS)
+    # What failed at one moment, in many chats, is not tried again at one moment.
+    return seconds * random.uniform(1.0, 1.0 + JITTER)  # noqa: S311 - nothing secret

@@ -1,12 +1,13 @@
 """What was sent, as adapters look it up: by the ids their platform gave it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from gateway.domain.delivery import DeliveryKind, KnownId, Neighbours, SentMessage
 from gateway.domain.ids import DeliveryId
-from store.codec import RowLike, clean, place_from_row, storable
+from store.codec import RowLike, clean, from_ms, place_from_row, storable
 from store.readers.database import Database
 from store.readers.decoding import decode_each, decode_one
 from store.sql.reads import sent as sql
@@ -34,6 +35,11 @@ class SentReader:
             ids=json.dumps([storable(item) for item in native_ids]),
         )
         return None if row is None else decode_one(row, _sent_from_row, what="delivery")
+
+    async def parked(self, platform: str, account: str) -> Mapping[str, datetime]:
+        """Return the chats that were to be left alone, and until when."""
+        rows = await self._database.all(sql.PARKED, platform=platform, account=account)
+        return {clean(row["chat_key"]): from_ms(row["parked_until"]) for row in rows}
 
     async def neighbours(self, delivery: DeliveryId) -> Neighbours:
         """Return the ids around a send, newest first, and how many sends are open."""

@@ -14,6 +14,10 @@ FIND: Final = lines(
     "  AND d.native_id IN (SELECT value FROM json_each(:ids)) AND d.kind <> 'edit'",
     "ORDER BY d.id DESC LIMIT 1",
 )
+PARKED: Final = lines(
+    "SELECT chat_key, parked_until FROM chat",
+    "WHERE platform = :platform AND account = :account AND parked_until IS NOT NULL",
+)
 ASKED: Final = lines(
     "SELECT c.platform, c.account, d.sending_at",
     "FROM delivery d JOIN conversation c ON c.id = d.conversation_id WHERE d.id = :delivery",

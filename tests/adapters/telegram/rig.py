@@ -2,9 +2,10 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from pydantic import SecretStr
@@ -90,6 +91,9 @@ class Ledger:
 
     async def neighbours(self, delivery: DeliveryId) -> Neighbours:
         return Neighbours(known=tuple(self.known), unsettled=self.unsettled)
+
+    async def parked(self, platform: str, account: str) -> Mapping[str, datetime]:
+        return {}
 
     async def answered(self, delivery: DeliveryId) -> str | None:
         return self.answers.get(delivery)
