@@ -373,8 +373,7 @@ class Server:
         return said(f"before{STEERING}after")
 
     def do_environment(self, *_: Any) -> Message:
-        files = sorted(os.listdir("/proc/self/fd"))
-        return said(json.dumps({"env": dict(os.environ), "fds": files, "cwd": str(Path.cwd())}))
+        return said(json.dumps(surroundings()))
 
     def do_changed(self, _: Any, text: str) -> Message:
         self.extra = [tool("fresh", "A tool that was not there before.", READ)]
@@ -423,6 +422,16 @@ def deep(levels: int) -> Message:
     return schema
 
 
+def surroundings() -> Message:
+    """Return the variables, the open files with what they are, and the working directory."""
+    files = {
+        number: os.readlink(f"/proc/self/fd/{number}").partition(":")[0]
+        for number in sorted(os.listdir("/proc/self/fd"))
+        if Path(f"/proc/self/fd/{number}").exists()
+    }
+    return {"env": dict(os.environ), "fds": files, "cwd": str(Path.cwd())}
+
+
 def wanted(text: str) -> Message:
     """Return a request for the client's model: the text itself when it is one."""
     if text.startswith("{"):
@@ -452,6 +461,7 @@ def main() -> None:
     parser.add_argument("--starts", help="file that counts starts")
     parser.add_argument("--lists", help="file that counts tools/list requests")
     parser.add_argument("--log", help="file that gets every message")
+    parser.add_argument("--surroundings", help="file that gets what the process has at its start")
     parser.add_argument("--cancellations", help="file that gets cancelled request ids")
     parser.add_argument("--capabilities", help="file that gets what the client advertised")
     parser.add_argument("--version", default="2025-11-25", help="protocol version to answer")
@@ -471,6 +481,8 @@ def main() -> None:
     options = parser.parse_args()
     server = Server(options)
     server.first = server.note(options.starts, f"{os.getpid()}") == 1
+    if options.surroundings:
+        Path(options.surroundings).write_text(json.dumps(surroundings()))
     server.crash_in("spawn")
     failing = options.fail_while is not None and Path(options.fail_while).exists()
     if options.exit_at_start is not None or failing:
