@@ -12,6 +12,7 @@ from tests.e2e.on_telegram import ANNA, asked, configure, telegram_with_anna
 from tests.fakes.telegram.process import TelegramProcess
 from tests.soak.ledger import reading
 from tests.support.chat import hermes
+from tests.support.eventually import eventually
 from tests.support.gateway import Gateway
 from tests.support.requirement import requirement
 
@@ -73,6 +74,28 @@ def test_killed_at_a_point_a_message_is_still_one_message_and_one_answer(
     assert [answer for answer in answers if text in answer] == [f"You said: {text}"]
     assert stored(telegram_home, "user", text) == 1
     assert stored(telegram_home, "assistant", f"You said: {text}") == 1
+
+
+@requirement("fault.f3", "turn.resume.last_step")
+def test_killed_while_the_model_answers_the_question_is_asked_again_and_answered_once(
+    telegram_home: House, town: TelegramProcess
+) -> None:
+    text = "fail slow 1 and be killed meanwhile"
+    with Gateway(telegram_home.path) as gateway:
+        said = town.do("say", chat=ANNA, text=text)
+        eventually(lambda: bool(telegram_home.model.requests(text)), what="a request under way")
+        gateway.kill()
+
+    with Gateway(telegram_home.path) as gateway:
+        town.do("wait", chat=ANNA, contains="Fine after slow.", after=said["id"], seconds=60)
+        town.do("say", chat=ANNA, text="and then")
+        town.do("wait", chat=ANNA, contains="You said: and then", after=said["id"])
+        assert gateway.end() == 0
+
+    assert len(telegram_home.model.requests(text)) >= 2
+    shown = [item["text"] for item in town.do("messages", chat=ANNA, after=said["id"])]
+    assert shown.count("Fine after slow.") == 1
+    assert stored(telegram_home, "assistant", "Fine after slow.") == 1
 
 
 @requirement("fault.f4", "turn.resume.write_never_repeated")
