@@ -39,6 +39,10 @@ class QuestionReader:
         Among several with the prefix, the only pending one is meant.
         """
         text = storable(id_or_short.strip().lower())
+        # A call waits for what this finds: by its id, one visit to the database must do.
+        row = await self._database.first(sql.QUESTION_BY_ID, id=text)
+        if row is not None:
+            return question_from_row(row)
         async with self._database.snapshot() as read:
             row = await read.first(sql.QUESTION_BY_ID, id=text)
             row = row or await read.first(sql.QUESTION_BY_SHORT, short=text)
@@ -109,11 +113,12 @@ class QuestionReader:
 
     async def by_token(self, token: str) -> tuple[Question, Button] | None:
         """Return what a button means, whatever became of its question."""
-        async with self._database.snapshot() as read:
-            button = await read.first(sql.BUTTON, token=storable(token))
-            if button is None:
-                return None
-            question = await read.first(sql.QUESTION_BY_ID, id=button["question_id"])
+        # No snapshot, which would be two more visits between a press and its tool: what a button
+        # means never changes, and its question is as it was at some moment either way.
+        button = await self._database.first(sql.BUTTON, token=storable(token))
+        if button is None:
+            return None
+        question = await self._database.first(sql.QUESTION_BY_ID, id=button["question_id"])
         return None if question is None else (question_from_row(question), button_from_row(button))
 
     async def buttons(self, question: QuestionId) -> Sequence[Button]:
