@@ -70,10 +70,18 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """The platform has it."""
+    """The platform has it, under an id of its own.
+
+    Raises:
+        ValueError: There is no id.
+    """
 
     native_id: str
     marks: frozenset[Mark] = frozenset()
+
+    def __post_init__(self) -> None:
+        if not self.native_id:
+            raise ValueError("what the platform has, has an id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
