@@ -44,24 +44,24 @@ class Connection:
         self._heard_at = self._clock.monotonic()
         self._set(HealthState.CONNECTED, "")
 
-    def degraded(self, reason: str) -> None:
-        """Say that it does not receive for now, and why."""
-        self._set(HealthState.DEGRADED, reason)
+    def degraded(self, reason: str, *, sends: bool = True) -> None:
+        """Say that it does not receive for now, and why; and whether it still sends."""
+        self._set(HealthState.DEGRADED, reason, sends=sends)
 
     def unauthorized(self, reason: str) -> None:
         """Say that the service does not know the token."""
-        self._set(HealthState.UNAUTHORIZED, reason)
+        self._set(HealthState.UNAUTHORIZED, reason, sends=False)
 
     def off(self, reason: str) -> None:
         """Say that it does not run."""
         self._set(HealthState.OFF, reason)
 
-    def _set(self, state: HealthState, reason: str) -> None:
+    def _set(self, state: HealthState, reason: str, *, sends: bool = True) -> None:
         before = self._health
         if (before.state, before.reason) == (state, reason):
             return
         since = before.since if before.state is state else self._clock.now()
-        self._health = Health(state=state, since=since, reason=reason)
+        self._health = Health(state=state, since=since, reason=reason, sends=sends)
         if before.state is not state:
             level = logging.INFO if state is HealthState.CONNECTED else logging.WARNING
             why = f": {reason}" if reason else ""

@@ -43,7 +43,7 @@ class Recovery:
         if isinstance(error, sdk.RetryAfter):
             self._connection.degraded("Telegram asked for a pause")
             return retry_seconds(error)
-        self._connection.degraded(f"Telegram cannot be reached: {cause_of(error)}")
+        self._connection.degraded(f"Telegram cannot be reached: {cause_of(error)}", sends=False)
         return self._wait(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS)
 
     def _wait(self, first: float, longest: float) -> float:

@@ -8,13 +8,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gateway.app.live import LiveServers, watching
 from gateway.app.parts import (
     end_at_once,
     ending_on_signal,
     open_host,
     open_provider,
     program_version,
-    server_loader,
 )
 from gateway.app.platforms import Platforms, open_platforms, with_profile
 from gateway.domain.conversation import Channel
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gateway.config.home import Home
     from gateway.config.load import Loaded
     from gateway.control.desk import Desk
+    from gateway.runtime.alarms import Alarms
     from gateway.runtime.commits import Commits
     from gateway.runtime.heartbeat import Heartbeat
     from gateway.runtime.runtime import Runtime
@@ -82,9 +83,9 @@ async def run_gateway(
             open_store(home.state_db, clock=clock, on_commit=commits.ring)
         )
         provider = await stack.enter_async_context(open_provider(loaded.config, environ))
-        reload = server_loader(home, loaded, environ, redactor)
+        live = LiveServers(home, loaded, environ, redactor)
         host = await stack.enter_async_context(
-            open_host(home, loaded.config, clock, reload, provider=provider)
+            open_host(home, loaded.config, clock, live.load, provider=provider)
         )
         parts = _Parts(
             home=home,
@@ -110,12 +111,17 @@ async def run_gateway(
         heartbeat = Heartbeat(clock)
         desk = _desk(parts, runtime, heartbeat)
         path = socket_path(home.path, environ=environ)
+        await stack.enter_async_context(
+            watching(home, live, host.reload, clock, enabled=loaded.config.mcp.watch)
+        )
         async with asyncio.TaskGroup() as tasks:
             beating = tasks.create_task(heartbeat.run(), name="heartbeat")
+            watching = tasks.create_task(_alarms(parts, runtime, desk).run(), name="alarms")
             working = tasks.create_task(runtime.run(), name="runtime")
             await runtime.ready.wait()
             await _serve(desk, path, working, ready)
             beating.cancel()
+            watching.cancel()
 
 
 async def _set_homes(parts: _Parts) -> None:
@@ -178,6 +184,19 @@ def _runtime(parts: _Parts) -> "Runtime":
             tool_search=config.tools.tool_search,
             first_turn_wait=config.mcp.first_turn_wait,
         ),
+    )
+
+
+def _alarms(parts: _Parts, runtime: "Runtime", desk: "Desk") -> "Alarms":
+    from gateway.runtime.alarms import Alarms
+
+    return Alarms(
+        board=desk.board,
+        channels=parts.store.readers.channels,
+        store=parts.store.store,
+        renderers=runtime.renderers,
+        wakeups=runtime.wakeups,
+        clock=parts.clock,
     )
 
 

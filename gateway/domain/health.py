@@ -17,8 +17,12 @@ class HealthState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """`since` is when the state began; `reason` is for people, "" when there is nothing to say."""
+    """`since` is when the state began; `reason` is for people, "" when there is nothing to say.
+
+    `sends` is false while nothing reaches the platform either.
+    """
 
     state: HealthState
     since: datetime
     reason: str = ""
+    sends: bool = True
