@@ -116,12 +116,12 @@ async def run_gateway(
         )
         async with asyncio.TaskGroup() as tasks:
             beating = tasks.create_task(heartbeat.run(), name="heartbeat")
-            watching = tasks.create_task(_alarms(parts, runtime, desk).run(), name="alarms")
+            looking = tasks.create_task(_alarms(parts, runtime, desk).run(), name="alarms")
             working = tasks.create_task(runtime.run(), name="runtime")
             await runtime.ready.wait()
             await _serve(desk, path, working, ready)
             beating.cancel()
-            watching.cancel()
+            looking.cancel()
 
 
 async def _set_homes(parts: _Parts) -> None:
