@@ -8,6 +8,7 @@ from typing import Final, cast
 from pydantic import ValidationError
 
 from gateway.domain.text import shorten, strip_terminal
+from mcp_host.sanitize import clean_text
 
 MAX_REASON: Final = 500
 
@@ -30,5 +31,5 @@ def reason_of(error: BaseException) -> str:
 
 
 def one_line(text: str) -> str:
-    """Fold untrusted text to one short line without terminal escapes."""
-    return shorten(" ".join(strip_terminal(text).split()), MAX_REASON)
+    """Fold untrusted text to one short line without terminal escapes and hidden characters."""
+    return shorten(" ".join(clean_text(strip_terminal(text)).split()), MAX_REASON)

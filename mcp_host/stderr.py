@@ -1,6 +1,6 @@
 """What servers write to their standard error: the last lines for messages, all of it for the log.
 
-Lines are made safe for a terminal; nothing is parsed.
+Lines are made safe for a terminal and for a model; nothing is parsed.
 """
 
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from gateway.domain.text import shorten, strip_terminal
+from mcp_host.sanitize import clean_text
 
 KEPT_LINES: Final = 20
 MAX_LINE: Final = 2_000
@@ -59,7 +60,7 @@ class StderrTail:
 
     def add(self, line: bytes) -> None:
         """Take one line."""
-        text = strip_terminal(line.decode("utf-8", "replace")).rstrip()
+        text = clean_text(strip_terminal(line.decode("utf-8", "replace"))).rstrip()
         # Before it is cut: half a secret is no longer known as one.
         text = shorten(self._redact(text), MAX_LINE)
         self._lines.append(text)

@@ -162,7 +162,7 @@ async def test_garbage_between_and_inside_answers_is_skipped_in_bounded_memory()
 
 @requirement("fault.f33")
 async def test_what_is_too_much_for_a_model_is_cut_and_said() -> None:
-    async with running(legacy("--cyclic")) as host:
+    async with running(legacy("--odd-tools")) as host:
         huge = await host.call("huge", "50000000")
         parts = await host.call("many_parts", "10000")
         cyclic = host.host.find("mcp__s__cyclic")

@@ -13,6 +13,7 @@ from gateway.domain.ids import QuestionId
 from gateway.domain.question import Action, Decision, QuestionState, Surface
 from gateway.domain.tools import CallState, ServerState
 from gateway.ports import Approval
+from gateway.runtime.calls import answer_text
 from gateway.runtime.clock import SystemClock
 from mcp_host.config import parse_servers
 from tests.mcp_host.hosting import (
@@ -281,15 +282,19 @@ async def test_an_error_of_the_tool_keeps_its_text_and_structured_content() -> N
     assert result.structured == {"problems": ["disk full"]}
 
 
-async def test_hidden_characters_and_reserved_metadata_do_not_arrive() -> None:
+@requirement("mcp.sanitize.meta")
+async def test_reserved_metadata_does_not_arrive_and_none_is_left_out() -> None:
     async with running(legacy()) as host:
         result = await host.call("hidden")
+        plain = await host.call("echo", "plain")
 
-    assert result.text == "plain"
-    assert result.structured == {"key": "value"}
-    assert result.meta == {"com.example/shown": "kept"}
+    (key,) = result.meta
+    assert key.startswith("com.example/shown")
+    assert "_meta: {" in answer_text(result)
+    assert answer_text(plain) == "plain"
 
 
+@requirement("case.ms13")
 @pytest.mark.parametrize(
     ("tool", "says"),
     [

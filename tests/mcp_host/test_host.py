@@ -29,6 +29,7 @@ from tests.mcp_host.hosting import (
 )
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually_async
+from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -378,6 +379,7 @@ async def test_a_configuration_that_cannot_be_used_changes_nothing(tmp_path: Pat
         assert len(lines_of(starts)) == 1
 
 
+@requirement("case.ms1")
 async def test_five_reconnects_of_a_server_that_stopped_answering_leave_one_process(
     tmp_path: Path,
 ) -> None:

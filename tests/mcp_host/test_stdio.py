@@ -21,6 +21,7 @@ from mcp_host.transports.guard import ProcessGuard
 from mcp_host.transports.stdio import Command, StdioLink, open_stdio
 from tests.mcp_host.hosting import SERVERS, is_alive, legacy, lines_of, running
 from tests.support.eventually import eventually, eventually_async
+from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -215,6 +216,7 @@ async def test_nothing_is_sent_to_a_process_that_has_gone() -> None:
     assert not caught.value.sent
 
 
+@requirement("mcp.stdio.group_ends")
 async def test_the_whole_group_ends_with_the_connection(tmp_path: Path) -> None:
     child = tmp_path / "child"
     async with running(legacy("--child", child)):
@@ -224,6 +226,7 @@ async def test_the_whole_group_ends_with_the_connection(tmp_path: Path) -> None:
     assert not is_alive(grandchild)
 
 
+@requirement("mcp.stdio.group_ends")
 async def test_a_server_that_ignores_the_end_of_its_input_and_sigterm_is_killed(
     tmp_path: Path,
 ) -> None:
@@ -250,6 +253,7 @@ async def test_a_server_that_never_reads_holds_nobody_up() -> None:
             )
 
 
+@requirement("mcp.stdio.group_ends")
 async def test_sigkill_of_the_host_leaves_no_process_of_a_server_behind(tmp_path: Path) -> None:
     starts, child = tmp_path / "starts", tmp_path / "child"
     code = (
@@ -280,6 +284,7 @@ async def test_sigkill_of_the_host_leaves_no_process_of_a_server_behind(tmp_path
     eventually(lambda: not any(map(is_alive, pids)), what="end of the server and its child")
 
 
+@requirement("mcp.stdio.group_ends")
 async def test_a_guard_that_was_killed_is_replaced_and_still_knows_the_groups(
     tmp_path: Path,
 ) -> None:
