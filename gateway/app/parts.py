@@ -12,12 +12,9 @@ from gateway.ports import Clock, ModelProvider
 
 if TYPE_CHECKING:
     from gateway.config.home import Home
-    from gateway.config.load import Loaded
     from gateway.config.schema import Config
     from gateway.runtime.runtime import Runtime
-    from gateway.telemetry.redact import Redactor
     from mcp_host.host import LoadServers, McpHost
-    from mcp_host.server_config import ServerConfig
 
 logger = logging.getLogger(__name__)
 
@@ -69,24 +66,6 @@ async def open_host(
         models=None if provider is None or provider.asks_person else provider,
     ) as host:
         yield host
-
-
-def server_loader(
-    home: "Home", loaded: "Loaded", environ: Mapping[str, str], redactor: "Redactor"
-) -> "LoadServers":
-    from gateway.config.load import Reloader
-
-    reloader = Reloader(home, environ=environ, loaded=loaded)
-
-    def load() -> "Mapping[str, ServerConfig]":
-        # A broken file keeps the last good entries.
-        current = reloader.reload()
-        redactor.add(current.secrets)
-        for finding in current.findings.items:
-            logger.warning("configuration: %s: %s", finding.path, finding.message)
-        return current.config.mcp_servers
-
-    return load
 
 
 @contextmanager

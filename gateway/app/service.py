@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gateway.app.live import LiveServers, watching
+from gateway.app.live import LiveServers, keeping_current
 from gateway.app.parts import (
     end_at_once,
     ending_on_signal,
@@ -112,7 +112,7 @@ async def run_gateway(
         desk = _desk(parts, runtime, heartbeat)
         path = socket_path(home.path, environ=environ)
         await stack.enter_async_context(
-            watching(home, live, host.reload, clock, enabled=loaded.config.mcp.watch)
+            keeping_current(home, live, host.reload, clock, enabled=loaded.config.mcp.watch)
         )
         async with asyncio.TaskGroup() as tasks:
             beating = tasks.create_task(heartbeat.run(), name="heartbeat")

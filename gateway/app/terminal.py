@@ -7,7 +7,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from gateway.app.parts import ending_on_signal, open_host, open_provider, server_loader
+from gateway.app.live import LiveServers, keeping_current
+from gateway.app.parts import ending_on_signal, open_host, open_provider
 from gateway.domain.conversation import Activity
 from gateway.domain.delivery import Delivery
 from gateway.domain.errors import GatewayError
@@ -65,9 +66,9 @@ async def run_terminal(
             open_store(home.state_db, clock=clock, on_commit=commits.ring)
         )
         provider = await stack.enter_async_context(open_provider(loaded.config, environ))
-        reload = server_loader(home, loaded, environ, chat.redactor)
+        live = LiveServers(home, loaded, environ, chat.redactor)
         host = await stack.enter_async_context(
-            open_host(home, loaded.config, clock, reload, on_demand=True, provider=provider)
+            open_host(home, loaded.config, clock, live.load, on_demand=True, provider=provider)
         )
         before = await store.readers.inbox.last_turn(PLACE)
         adapter = TerminalAdapter(chat.screen, TerminalProgress(store.readers, commits), clock)
@@ -77,7 +78,9 @@ async def run_terminal(
             # Only now: loading the SDK would hold up the first prompt. One question that needs
             # no server, a command, ends without it.
             host.connect()
-        await runtime.run()
+        watched = chat.interactive and loaded.config.mcp.watch
+        async with keeping_current(home, live, host.reload, clock, enabled=watched):
+            await runtime.run()
         last = await store.readers.inbox.last_turn(PLACE)
     if adapter.lost is not None:
         raise OutputLost(adapter.lost) from adapter.lost

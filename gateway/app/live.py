@@ -1,0 +1,125 @@
+"""The servers' configuration while a process runs: read anew, reported once, applied.
+
+The host asks `LiveServers` for what holds, whoever wanted the reload; the watch asks the host.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from gateway.domain.tools import Reloaded
+from gateway.ports import Clock
+
+if TYPE_CHECKING:
+    from gateway.config.findings import Finding
+    from gateway.config.home import Home
+    from gateway.config.load import Loaded
+    from gateway.telemetry.redact import Redactor
+    from mcp_host.server_config import ServerConfig
+
+logger = logging.getLogger(__name__)
+
+Apply = Callable[[], Awaitable[Reloaded]]
+"""Has the host take what holds now."""
+
+
+class LiveServers:
+    """The entries of `mcp_servers` that hold; those of a broken file are the last good ones."""
+
+    def __init__(
+        self, home: "Home", loaded: "Loaded", environ: Mapping[str, str], redactor: "Redactor"
+    ) -> None:
+        from gateway.config.load import Reloader
+
+        self._reloader = Reloader(home, environ=environ, loaded=loaded)
+        self._redactor = redactor
+        # Whoever loaded it first has told these.
+        self._told = loaded.findings.items
+        self._summary = ""
+        self._report(loaded)
+
+    @property
+    def servers(self) -> "Mapping[str, ServerConfig]":
+        """What holds, without reading anything."""
+        return self._reloader.current.config.mcp_servers
+
+    @property
+    def problems(self) -> "tuple[Finding, ...]":
+        """Why the file is not in force as it is written; empty when it is."""
+        return self._reloader.current.findings.errors
+
+    @property
+    def stale(self) -> bool:
+        """True when the whole file could not be used, and an older one holds."""
+        return self._reloader.current.stale
+
+    def load(self) -> "Mapping[str, ServerConfig]":
+        """Read the files and return what holds now; each finding is logged once. Raises nothing."""
+        current = self._reloader.reload()
+        self._redactor.add(current.secrets)
+        self._report(current)
+        return current.config.mcp_servers
+
+    def _report(self, current: "Loaded") -> None:
+        found = current.findings.items
+        for finding in found:
+            if finding not in self._told:
+                logger.warning("configuration: %s: %s", finding.path, finding.message)
+        self._told = found
+        summary = _summary(current)
+        if summary != self._summary:
+            self._summary = summary
+            logger.info("%s", summary)
+
+
+@asynccontextmanager
+async def keeping_current(
+    home: "Home", live: LiveServers, apply: Apply, clock: Clock, *, enabled: bool
+) -> AsyncGenerator[None]:
+    """Inside the block, have each change of the configuration applied by the host."""
+    if not enabled:
+        yield
+        return
+    watch = asyncio.create_task(_watch(home, live, apply, clock), name="config:watch")
+    try:
+        yield
+    finally:
+        watch.cancel()
+        await asyncio.wait({watch})
+
+
+async def _watch(home: "Home", live: LiveServers, apply: Apply, clock: Clock) -> None:
+    from gateway.config.watch import ConfigWatch
+
+    async def changed() -> None:
+        try:
+            _tell(await apply())
+        except Exception:
+            # The next change must still be heard.
+            logger.exception("a change of the configuration could not be applied")
+
+    watch = ConfigWatch(home, clock)
+    before = live.servers
+    if live.load() != before:
+        # It was edited while we started.
+        await changed()
+    await watch.run(changed)
+
+
+def _tell(done: Reloaded) -> None:
+    parts = {"added": done.added, "changed": done.changed, "removed": done.removed}
+    said = [f"{what} {', '.join(names)}" for what, names in parts.items() if names]
+    if said:
+        logger.info("MCP servers: %s", "; ".join(said))
+
+
+def _summary(current: "Loaded") -> str:
+    """Say how many entries can be used, and why the others cannot."""
+    from gateway.app.servers import entries
+
+    found = entries(current)
+    skipped = [f"{entry.name}: {entry.problem}" for entry in found if entry.config is None]
+    why = f" ({'; '.join(skipped)})" if skipped else ""
+    return f"MCP servers: {len(found) - len(skipped)} ok, {len(skipped)} skipped{why}"
