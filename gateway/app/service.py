@@ -1,6 +1,7 @@
 """`hermes gateway run`: the service, put together and run until it is told to end."""
 
 import asyncio
+import importlib
 import logging
 import os
 from collections.abc import Callable, Mapping
@@ -85,7 +86,7 @@ async def run_gateway(
         provider = await stack.enter_async_context(open_provider(loaded.config, environ))
         live = LiveServers(home, loaded, environ, redactor)
         host = await stack.enter_async_context(
-            open_host(home, loaded.config, clock, live.load, provider=provider)
+            open_host(home, loaded.config, clock, live.load, on_demand=True, provider=provider)
         )
         parts = _Parts(
             home=home,
@@ -114,6 +115,8 @@ async def run_gateway(
         await stack.enter_async_context(
             keeping_current(home, live, host.reload, clock, enabled=loaded.config.mcp.watch)
         )
+        _load_the_rest()
+        host.connect()
         async with asyncio.TaskGroup() as tasks:
             beating = tasks.create_task(heartbeat.run(), name="heartbeat")
             looking = tasks.create_task(_alarms(parts, runtime, desk).run(), name="alarms")
@@ -122,6 +125,15 @@ async def run_gateway(
             await _serve(desk, path, working, ready)
             beating.cancel()
             looking.cancel()
+
+
+def _load_the_rest() -> None:
+    """Load what this thread needs before the SDK is loaded in another.
+
+    Two threads that load the same packages at once may each find one half loaded.
+    """
+    for module in ("gateway.control.app", "gateway.control.server"):
+        importlib.import_module(module)
 
 
 async def _set_homes(parts: _Parts) -> None:

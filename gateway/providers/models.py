@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from gateway.domain.errors import ConfigError, ModelRejected
 from gateway.domain.model import ModelReply, ModelRequest
 from gateway.ports import ModelProvider
+from gateway.ports.loading import load
 from gateway.providers.config import (
     KEY_VARIABLES,
     Keys,
@@ -185,7 +186,7 @@ class _Endpoints:
                 return known
             try:
                 # Loading a provider package takes a second or two that others must not wait for.
-                endpoint = await asyncio.to_thread(_open_endpoint, config, self._timeouts)
+                endpoint = await load(_open_endpoint, config, self._timeouts)
             except ImportError as error:
                 raise ModelRejected(config.label, "its package cannot be loaded") from error
             self._stack.push_async_callback(endpoint.close)
