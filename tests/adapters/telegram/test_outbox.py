@@ -79,7 +79,9 @@ async def posting(
             worker="test",
             send_seconds=send_seconds,
         )
+        polls = town.count("getUpdates")
         running = [tasks.create_task(adapter.run(Inbox())), tasks.create_task(loop.run())]
+        await town.until(lambda: town.count("getUpdates") > polls, what="the first poll")
         yield Post(path=path, opened=opened, adapter=adapter, wakeups=wakeups)
         for task in running:
             task.cancel()

@@ -20,6 +20,7 @@ from tests.support.requirement import requirement
 pytestmark = pytest.mark.anyio
 
 ROUNDS = 12
+REPLIES = ["re first", "re second"]
 OPEN = "SELECT count(*) FROM delivery WHERE state <> 'sent'"
 
 
@@ -146,12 +147,11 @@ async def test_a_turn_taken_up_again_and_a_message_at_that_moment_have_one_worke
                 await model.asked.acquire()
                 assert model.under_way == 1
                 model.gate.release()
-            replies = ["re first", "re second"]
-            await house.adapter.until(lambda house=house: texts(house)[-2:] == replies)
+            await house.adapter.until(lambda house=house: texts(house)[-2:] == REPLIES)
 
             assert model.most == 1
             assert house.rows("SELECT count(*) FROM turn") == [(2,)]
-            assert texts(house) == replies
+            assert texts(house) == REPLIES
 
 
 def texts(house: House) -> list[str]:
