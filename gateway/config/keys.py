@@ -118,7 +118,6 @@ LATER: Final[Mapping[KeyPath, object]] = {
     ("access", "rate"): _UNSET,
     ("approvals", "route"): "here",
     ("store", "retention_days"): 0,
-    ("mcp", "watch"): False,
 }
 """Documented keys without an effect yet, and the value for which that makes no difference."""
 

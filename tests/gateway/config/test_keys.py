@@ -208,6 +208,7 @@ ROWS: dict[str, tuple[str, Read, object]] = {
     ),
     "mcp.probe_interval": ("mcp: {probe_interval: 9}", lambda c: c.mcp.probe_interval, 9),
     "mcp.first_turn_wait": ("mcp: {first_turn_wait: 9}", lambda c: c.mcp.first_turn_wait, 9),
+    "mcp.watch": ("mcp: {watch: false}", lambda c: c.mcp.watch, False),
     f"{SERVER}.command": ("command: y", lambda c: _server(c).command, "y"),
     f"{SERVER}.args": ("args: [a, 1]", lambda c: _server(c).args, ("a", "1")),
     f"{SERVER}.env": ("env: {A: b}", lambda c: _server(c).env, {"A": "b"}),
