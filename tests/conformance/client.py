@@ -1,0 +1,191 @@
+"""The client that the MCP conformance suite drives: the host itself, with one server by URL.
+
+    python -m tests.conformance.client URL
+
+The suite says in the environment what it plays (`MCP_CONFORMANCE_SCENARIO`), which revision it
+speaks and, for some scenarios, what to call. Nothing here speaks the protocol.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from gateway.domain.canonical import CanonicalJson, canonical
+from gateway.domain.form import FieldKind, FormAction, FormAnswer, FormField, Unset
+from gateway.domain.ids import Actor, ChatType, Place, QuestionId
+from gateway.domain.model import Finish, ModelReply, ModelRequest, Usage
+from gateway.domain.tools import CallState, ToolCall, ToolResult, ToolSpec
+from gateway.ports import Approval, FormRequest, SamplingRequest
+from gateway.runtime.clock import SystemClock
+from mcp_host.host import McpHost, open_host
+from mcp_host.server_config import McpConfig, ServerConfig
+
+SERVER: Final = "suite"
+STATELESS: Final = "2026-07-28"
+READY_SECONDS: Final = 20.0
+
+HANDSHAKE_ALWAYS: Final = frozenset({"json-schema-ref-no-deref"})
+"""Scenarios whose server knows the handshake alone, whatever the revision."""
+MUST_SUCCEED: Final = "sep-2322"
+"""Scenarios in which a call that fails is a failure of ours."""
+
+Call = tuple[str, Mapping[str, Any]]
+
+
+class Agreeable:
+    """Implements `Approver`: allows everything, and answers forms with what they suggest."""
+
+    def __init__(self, arguments: CanonicalJson) -> None:
+        self._arguments = arguments
+
+    async def approve(self, spec: ToolSpec) -> Approval:
+        del spec
+        return Approval(allowed=True)
+
+    async def started(self, question: QuestionId | None) -> CanonicalJson:
+        del question
+        return self._arguments
+
+    async def elicit(self, request: FormRequest) -> FormAnswer:
+        if request.problem:
+            return FormAnswer(action=FormAction.DECLINE, reason=request.problem)
+        content = {field.name: _answer(field) for field in request.form.fields if _fills(field)}
+        return FormAnswer(action=FormAction.ACCEPT, content=content)
+
+    async def sample(self, request: SamplingRequest) -> Approval:
+        del request
+        return Approval(allowed=True)
+
+
+class SaysNothing:
+    """Implements `ModelProvider` with empty answers."""
+
+    name = "conformance:none"
+    context_window = None
+    asks_person = False
+
+    async def complete(
+        self, request: ModelRequest, *, on_text: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        del request, on_text
+        return ModelReply(text="", calls=(), usage=Usage(), finish=Finish.STOP, model=self.name)
+
+
+async def play(url: str, *, scenario: str, revision: str, context: Mapping[str, Any]) -> bool:
+    """Connect, do what the scenario needs done, and disconnect; False when that went wrong."""
+    handshake = revision < STATELESS or scenario in HANDSHAKE_ALWAYS
+    entry = ServerConfig.model_validate(
+        {"url": url, "protocol": "legacy" if handshake else "stateless"}
+    )
+    async with open_host(
+        {SERVER: entry},
+        mcp=McpConfig(),
+        clock=SystemClock(),
+        stderr_log=None,
+        version="0",
+        reload=lambda: {SERVER: entry},
+        models=SaysNothing(),
+    ) as host:
+        await host.wait_ready(READY_SECONDS)
+        good = True
+        for tool, arguments in calls_of(scenario, host.tools(), context):
+            result = await call(host, tool, arguments)
+            if result.state is not CallState.OK:
+                sys.stderr.write(f"{tool}: {result.state}: {result.text}\n")
+                good = good and not scenario.startswith(MUST_SUCCEED)
+        return good
+
+
+def calls_of(
+    scenario: str, tools: Sequence[ToolSpec], context: Mapping[str, Any]
+) -> Sequence[Call]:
+    """Return the calls that a scenario waits for."""
+    known = {tool.name: tool for tool in tools}
+    match scenario:
+        case "initialize" | "json-schema-ref-no-deref":
+            return ()
+        case "tools_call" | "request-metadata" | "http-standard-headers":
+            return (("add_numbers", {"a": 5, "b": 3}),)
+        case "sse-retry":
+            return (("test_reconnection", {}),)
+        case "elicitation-sep1034-client-defaults":
+            return (("test_client_elicitation_defaults", {}),)
+        case "json-schema-2020-12-preservation":
+            schema = known["json_schema_2020_12_tool"].input_schema
+            return (("json_schema_echo", {"schema": schema}),)
+        case "sep-2322-client-request-state":
+            names = ("echo_state", "unrelated", "no_state", "no_result_type")
+            return tuple((f"test_mrtr_{name}", {}) for name in names)
+        case "http-custom-headers":
+            wanted = context.get("toolCalls", [])
+            return tuple(
+                (item["name"], item.get("arguments") or {})
+                for item in wanted
+                if item["name"] in known
+            )
+        case "http-invalid-tool-headers":
+            return tuple((tool.name, _stand_ins(tool)) for tool in tools)
+        case _:
+            return tuple((tool.name, {}) for tool in tools[:1])
+
+
+async def call(host: McpHost, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+    """Call a tool by its own name, through the host's one way."""
+    alias = next((spec.alias for spec in host.tools() if spec.name == tool), tool)
+    asked = ToolCall(
+        id=tool,
+        alias=alias,
+        arguments=canonical(dict(arguments)),
+        place=Place(platform="conformance", chat="1", chat_type=ChatType.DM),
+        requester=Actor(platform="conformance", id="1"),
+    )
+    return await host.call(asked, Agreeable(asked.arguments))
+
+
+def _fills(field: FormField) -> bool:
+    return field.required or not isinstance(field.default, Unset)
+
+
+def _answer(field: FormField) -> object:
+    if not isinstance(field.default, Unset):
+        return field.default
+    if field.options:
+        first = field.options[0].value
+        return [first] if field.kind is FieldKind.MULTI else first
+    plain: Mapping[FieldKind, object] = {
+        FieldKind.BOOLEAN: True,
+        FieldKind.INTEGER: 0,
+        FieldKind.NUMBER: 0,
+    }
+    return plain.get(field.kind, "x")
+
+
+def _stand_ins(tool: ToolSpec) -> Mapping[str, Any]:
+    """Return arguments of the right types for what a tool requires."""
+    plain: Mapping[object, object] = {"integer": 0, "number": 0, "boolean": False}
+    plain = {**plain, "object": dict[str, object](), "array": list[object]()}
+    schema: Any = tool.input_schema
+    properties: Any = schema.get("properties", {})
+    return {
+        name: plain.get(properties.get(name, {}).get("type"), "x")
+        for name in schema.get("required", [])
+    }
+
+
+def main() -> int:
+    good = asyncio.run(
+        play(
+            sys.argv[1],
+            scenario=os.environ.get("MCP_CONFORMANCE_SCENARIO", ""),
+            revision=os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "2025-11-25"),
+            context=json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}"),
+        )
+    )
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
