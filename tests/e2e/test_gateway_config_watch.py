@@ -31,11 +31,10 @@ def starts(house: House, name: str) -> list[str]:
     return house.lines(f"starts-{name}")
 
 
-def serve(house: House, name: str, *options: str, **keys: object) -> None:
+def serve(house: House, name: str, **keys: Any) -> None:
     """Add a server whose starts are counted for itself."""
-    house.serve(
-        "--starts", str(house.file(f"starts-{name}")), *options, name=name, trust="full", **keys
-    )
+    counted = ("--starts", str(house.file(f"starts-{name}")))
+    house.serve(*counted, name=name, **{"trust": "full", **keys})
 
 
 @requirement("mcp.watch.two_seconds", "case.sc1")
