@@ -19,7 +19,7 @@ from gateway.domain.canonical import CanonicalJson, canonical
 from gateway.domain.form import FormAction, FormAnswer
 from gateway.domain.ids import Actor, ChatType, Place, QuestionId
 from gateway.domain.tools import CallState, ToolCall, ToolSpec
-from gateway.ports import Approval, FormRequest
+from gateway.ports import Approval, FormRequest, SamplingRequest
 from gateway.runtime.clock import SystemClock
 from mcp_host.host import open_host
 from mcp_host.server_config import McpConfig, ServerConfig
@@ -50,6 +50,9 @@ class Unasked:
 
     async def elicit(self, request: FormRequest) -> FormAnswer:
         return FormAnswer(action=FormAction.DECLINE, reason=request.problem)
+
+    async def sample(self, request: SamplingRequest) -> Approval:
+        return Approval(allowed=False, reason=f"{request.server} must not ask for the model here")
 
 
 async def ours(stack: AsyncExitStack, server: str) -> Call:

@@ -25,7 +25,7 @@ from gateway.domain.operations.turns import (
     StepState,
 )
 from gateway.domain.tools import ToolCall, ToolSpec
-from gateway.ports import Approval, Approver, FormRequest, Store
+from gateway.ports import Approval, Approver, FormRequest, SamplingRequest, Store
 from gateway.runtime.clock import SystemClock
 from store import open_store
 from tests.fakes.loopback import chat, message
@@ -96,6 +96,9 @@ class Journaling:
 
     async def elicit(self, request: FormRequest) -> FormAnswer:
         return FormAnswer(action=FormAction.DECLINE, reason=request.problem)
+
+    async def sample(self, request: SamplingRequest) -> Approval:
+        return Approval(allowed=False, reason=f"{request.server} must not ask for the model here")
 
 
 async def bare(times: Times, *, turns: int) -> None:

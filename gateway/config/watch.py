@@ -32,9 +32,6 @@ RECHECK_MS: Final = 1_000
 
 _DEBOUNCE_MS: Final = 400
 _STEP_MS: Final = 100
-_BUSY: Final = ("state.db",)
-"""What the store writes all the time in the same folder."""
-
 _Content: TypeAlias = tuple[bytes | None, ...]
 _Stamp: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 
@@ -44,6 +41,9 @@ class ConfigWatch:
 
     def __init__(self, home: Home, clock: Clock, *, settle: float = SETTLE_SECONDS) -> None:
         self._folder = home.path
+        self._busy = home.state_db.name
+        """What the store writes all the time in the same folder."""
+
         self._files = (home.config_file, home.env_file)
         self._clock = clock
         self._settle = settle
@@ -73,7 +73,7 @@ class ConfigWatch:
         try:
             changes = awatch(
                 *folders,
-                watch_filter=lambda _, path: not Path(path).name.startswith(_BUSY),
+                watch_filter=lambda _, path: not Path(path).name.startswith(self._busy),
                 debounce=_DEBOUNCE_MS,
                 step=_STEP_MS,
                 stop_event=ended,
