@@ -6,7 +6,7 @@ approvals and no transport.
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
@@ -21,8 +21,15 @@ from mcp_host.errors import leaf
 from mcp_host.sampler import Sampler, SamplingCall
 from mcp_host.sampling import SAMPLE, SamplingRefused
 from mcp_host.session import ELICIT, Era, HostSession
+from mcp_host.statistics import AnswerCount
 
 logger = logging.getLogger(__name__)
+
+Ask = Callable[[str, Mapping[str, object]], Awaitable[Mapping[str, object]]]
+"""Sends one request by its method and parameters; the server may ask a person meanwhile."""
+
+Exchange = Callable[[Ask, str, Mapping[str, object]], Awaitable[Mapping[str, object]]]
+"""Asks what a call of a tool with these arguments takes; returns a raw result of `tools/call`."""
 
 MAX_ROUNDS: Final = 10
 STATE_ONLY_PAUSE: Final = 0.25
@@ -56,6 +63,11 @@ class Returned:
     notes: tuple[str, ...] = ()
 
 
+async def call_tool(ask: Ask, tool: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
+    """Call a tool of the server itself."""
+    return await ask("tools/call", {"name": tool, "arguments": arguments})
+
+
 @dataclass(slots=True)
 class _Flight:
     tool: str
@@ -64,6 +76,7 @@ class _Flight:
     tasks: asyncio.TaskGroup
     clock: Clock
     sampler: Sampler
+    counts: AnswerCount
     sampling: SamplingCall = field(init=False)
     questions: set[asyncio.Task[dict[str, object]]] = field(
         default_factory=set["asyncio.Task[dict[str, object]]"]
@@ -79,8 +92,10 @@ class _Flight:
         """Ask in the task that runs; the call's deadline stands still meanwhile."""
         began = self.clock.monotonic()
         try:
-            with self.deadline.paused():
-                return await self.asker.answer(params)
+            with self.deadline.paused(), self.counts.one() as told:
+                answer = await self.asker.answer(params)
+                told.action = answer.get("action")
+                return answer
         finally:
             self.waited += self.clock.monotonic() - began
 
@@ -155,6 +170,7 @@ class Calls:
         self._sampler = sampler
         self._clock = clock
         self._flights: list[_Flight] = []
+        self.counts = AnswerCount()
 
     async def run(
         self,
@@ -164,6 +180,7 @@ class Calls:
         *,
         asker: Asker,
         seconds: float,
+        exchange: Exchange = call_tool,
     ) -> Returned:
         """Call the tool and return what it gave, within `seconds` of its own time.
 
@@ -177,9 +194,15 @@ class Calls:
         deadline = Deadline(seconds)
         try:
             async with deadline, asyncio.TaskGroup() as tasks:
-                flight = _Flight(tool, asker, deadline, tasks, self._clock, self._sampler)
+                flight = _Flight(
+                    tool, asker, deadline, tasks, self._clock, self._sampler, self.counts
+                )
+
+                async def ask(method: str, params: Mapping[str, object]) -> Mapping[str, object]:
+                    return await self._rounds(session, method, params, flight)
+
                 with self._in_flight(flight):
-                    raw = await self._rounds(session, tool, arguments, flight)
+                    raw = await exchange(ask, tool, arguments)
         except TimeoutError:
             raise ToolTimeout(self._server, tool, seconds) from None
         except BaseExceptionGroup as group:
@@ -197,6 +220,8 @@ class Calls:
         over = " and one that was given up" if late and flights else ""
         why = f"it asked for input while {calls}{over} ran, so it is unclear whom to ask: declined"
         logger.warning("server %s: %s", self._server, why)
+        with self.counts.one() as told:
+            told.action = DECLINE
         for flight in flights:
             flight.notes.append(f"The server {self._server} was not answered: {why}.")
         return {"action": DECLINE}
@@ -229,12 +254,12 @@ class Calls:
     async def _rounds(
         self,
         session: HostSession,
-        tool: str,
-        arguments: Mapping[str, object],
+        method: str,
+        params: Mapping[str, object],
         flight: _Flight,
     ) -> Mapping[str, object]:
-        call = {"name": tool, "arguments": arguments}
-        raw = await session.request("tools/call", call)
+        tool = flight.tool
+        raw = await session.request(method, params, may_ask=True)
         rounds = 0
         while session.era is Era.MODERN and raw.get("resultType") != "complete":
             rounds += 1
@@ -242,7 +267,7 @@ class Calls:
                 raise BadAnswer(self._server, _why_bad(raw, tool))
             answers = await self._answers(raw, tool, flight)
             try:
-                raw = await session.request("tools/call", {**call, **answers})
+                raw = await session.request(method, {**params, **answers}, may_ask=True)
             except ServerUnavailable as error:
                 # An earlier round did reach the server.
                 raise ServerUnavailable(self._server, error.problem, sent=True) from error

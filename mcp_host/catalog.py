@@ -6,6 +6,7 @@ filters or trust; those are the registry's.
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final, cast
 
 MAX_TOOLS: Final = 10_000
@@ -30,15 +31,35 @@ class ListedTool:
     annotations: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
+class Kind(StrEnum):
+    """What a server may offer besides tools."""
+
+    RESOURCES = "resources"
+    PROMPTS = "prompts"
+
+
+class Stock(StrEnum):
+    """`NONE`: not offered. `EMPTY`: offered, and nothing is there. `FULL`: there may be something.
+
+    A list that could not be read is `FULL`: it may be there the next time.
+    """
+
+    NONE = "none"
+    EMPTY = "empty"
+    FULL = "full"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """The tools of one server; `problems` says what was left out and why."""
+    """The tools of one server and its stock of the rest; `problems` says what was left out."""
 
     tools: tuple[ListedTool, ...] = ()
     problems: tuple[str, ...] = ()
+    resources: Stock = Stock.NONE
+    prompts: Stock = Stock.NONE
 
 
-async def read_catalog(ask_page: AskPage) -> Catalog:
+async def read_tools(ask_page: AskPage) -> Catalog:
     """Read every page; stops at `MAX_TOOLS` tools and at a cursor that comes back."""
     tools: list[ListedTool] = []
     problems: list[str] = []
@@ -51,7 +72,7 @@ async def read_catalog(ask_page: AskPage) -> Catalog:
             problems.append("a page without a list of tools")
             listed = []
         for raw in cast("list[object]", listed):
-            tool = _read_tool(raw)
+            tool = read_tool(raw)
             if isinstance(tool, ListedTool):
                 tools.append(tool)
             else:
@@ -70,7 +91,8 @@ async def read_catalog(ask_page: AskPage) -> Catalog:
     return Catalog(tools=tuple(tools[:MAX_TOOLS]), problems=tuple(problems[:MAX_PROBLEMS]))
 
 
-def _read_tool(raw: object) -> ListedTool | str:
+def read_tool(raw: object) -> ListedTool | str:
+    """Return one tool of a list as its server sent it, or why it is none."""
     if not isinstance(raw, dict):
         return "a tool that is not an object"
     wire = cast("dict[str, object]", raw)
@@ -91,6 +113,20 @@ def _read_tool(raw: object) -> ListedTool | str:
         output_schema=cast("dict[str, object]", output) if isinstance(output, dict) else None,
         annotations=hints,
     )
+
+
+def as_listed(tool: ListedTool) -> dict[str, object]:
+    """Return what `read_tool` would read as this tool."""
+    wire: dict[str, object] = {"name": tool.name, "inputSchema": dict(tool.input_schema)}
+    if tool.title:
+        wire["title"] = tool.title
+    if tool.description:
+        wire["description"] = tool.description
+    if tool.output_schema is not None:
+        wire["outputSchema"] = dict(tool.output_schema)
+    if tool.annotations:
+        wire["annotations"] = dict(tool.annotations)
+    return wire
 
 
 def _text(value: object) -> str:

@@ -1,35 +1,41 @@
-"""One server's connection: a single task opens it, keeps it, loses it and tries again.
+"""One server's connection: a single task opens it, keeps it, loses it, ends it and tries again.
 
 Callers use the session from their own tasks, so that what cancels one call touches no other.
 Knows no approvals, names or filters.
 """
 
 import asyncio
+import dataclasses
 import logging
 import random
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final, assert_never
 
 from mcp import MCPError
 
 from gateway.domain.errors import ServerParked, ServerUnavailable, ToolHostError
-from gateway.domain.tools import ServerState
+from gateway.domain.tools import ServerState, ServerStatistics
 from gateway.ports import Clock, ModelProvider
 from gateway.telemetry import agent_log
 from mcp_host.calls import Calls
-from mcp_host.catalog import Catalog, read_catalog
-from mcp_host.errors import reason_of
+from mcp_host.catalog import Catalog
+from mcp_host.errors import leaf, reason_of
 from mcp_host.mailbox import Mailbox, Note
+from mcp_host.minding import keep_alive, watch_limits
 from mcp_host.negotiation import negotiate
+from mcp_host.offer import changing_lists, read_offer
 from mcp_host.sampler import Sampler
+from mcp_host.schema_cache import Known
 from mcp_host.server_config import ServerConfig, Trust
 from mcp_host.session import Era, HostSession
 from mcp_host.slots import Slots
+from mcp_host.statistics import CallTimes
 from mcp_host.transports.base import Link, OpenLink
 from mcp_host.tries import Ended, Ending, Tries
+from mcp_host.use import Use
 
 logger = logging.getLogger(__name__)
 
@@ -50,8 +56,9 @@ class Agreed:
 class Connection:
     """The connection of one server entry; `run` is its owner, everything else only asks.
 
-    `state`, `reason`, `since`, `next_probe_at`, `agreed` and `catalog` are for reading;
-    `on_change` is called after one of them changed. A parked server keeps the catalog it had.
+    `state`, `reason`, `since`, `next_probe_at`, `agreed`, `catalog` and `starts` are for reading;
+    `on_change` is called after one of them changed. A server that is not connected keeps the
+    catalog it had; `known` is the one of an earlier process.
     """
 
     def __init__(
@@ -66,6 +73,7 @@ class Connection:
         probe_interval: float,
         on_change: Callable[[], None],
         models: ModelProvider | None = None,
+        known: Known | None = None,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self.server = server
@@ -76,7 +84,9 @@ class Connection:
         self.next_probe_at: datetime | None = None
         self.agreed: Agreed | None = None
         """The agreement of the last session."""
-        self.catalog: Catalog | None = None
+        self.catalog: Catalog | None = known.catalog if known is not None else None
+        self.starts = 0
+        """How many times it got ready."""
         self.sampler = Sampler(
             server,
             config.sampling,
@@ -84,11 +94,10 @@ class Connection:
             asks_first=config.trust is Trust.UNTRUSTED,
             clock=clock,
         )
+        self.times = CallTimes()
         self.calls = Calls(server, clock=clock, sampler=self.sampler)
-        self.turn: AbstractAsyncContextManager[None] = (
-            asyncio.Lock() if config.exclusive else nullcontext()
-        )
-        """Held by a call from before it is written down until it has ended."""
+        self._turns = asyncio.Lock() if config.exclusive else nullcontext()
+        self._use = Use(clock)
         self._open_link = open_link
         self._slots = slots
         self._clock = clock
@@ -99,7 +108,7 @@ class Connection:
         self._mail = Mailbox()
         self._link: Link | None = None
         self._session: HostSession | None = None
-        self._era: Era | None = None
+        self._era = Era(known.era) if known is not None else None
         self._pausing = False
         self._changed = asyncio.Event()
         self._waiting: list[asyncio.Future[None]] = []
@@ -110,7 +119,35 @@ class Connection:
         problems = self.catalog.problems if self.catalog is not None else ()
         return (*problems, *(self._link.notes if self._link is not None else ()))
 
+    @property
+    def statistics(self) -> ServerStatistics:
+        """What the server did since its entry was read."""
+        return ServerStatistics(
+            calls=self.times.calls,
+            errors=self.times.errors,
+            p50_ms=self.times.percentile(50),
+            p95_ms=self.times.percentile(95),
+            restarts=max(0, self.starts - 1),
+            elicitation=self.calls.counts.so_far(),
+            sampling=dataclasses.asdict(self.sampler.count),
+        )
+
+    @property
+    def era(self) -> Era | None:
+        """What the server spoke last, None when it never was connected."""
+        return self._era
+
     # --- for others -----------------------------------------------------------
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncGenerator[None]:
+        """Use the server inside the block, from before a call is written down until its end.
+
+        Waits for the users before, if it is exclusive; it is not recycled meanwhile.
+        """
+        async with self._turns:
+            with self._use.held():
+                yield
 
     async def ready(self) -> HostSession:
         """Return the session of a live connection; wakes a parked or pausing owner.
@@ -136,8 +173,8 @@ class Connection:
         return self._session
 
     async def settled(self) -> None:
-        """Return when the server is listed, parked or closed."""
-        while self.state is ServerState.CONNECTING:
+        """Return when its tools are known, or it is parked or closed."""
+        while self.state is ServerState.CONNECTING and self.catalog is None:
             await self._changed.wait()
 
     async def tried(self) -> None:
@@ -187,11 +224,20 @@ class Connection:
     async def _keep_connected(self) -> None:
         while True:
             end = await self._attempt()
-            if end.how is Ending.ASKED:
-                self._tries.restart()
-            elif await self._wait(end) is Note.RECONNECT:
-                self._tries.restart()
-                self._enter(ServerState.CONNECTING, self.reason)
+            match end.how:
+                case Ending.ASKED | Ending.AGED:
+                    self._tries.restart()
+                case Ending.IDLE:
+                    self._tries.restart()
+                    self._enter(ServerState.LAZY, end.reason)
+                    await self._until_wanted()
+                    self._enter(ServerState.CONNECTING)
+                case Ending.FAILED | Ending.HOPELESS | Ending.LOST:
+                    if await self._wait(end) is Note.RECONNECT:
+                        self._tries.restart()
+                        self._enter(ServerState.CONNECTING, self.reason)
+                case _:
+                    assert_never(end.how)
 
     async def _wait(self, end: Ended) -> Note:
         pause = self._tries.pause_after(end)
@@ -203,6 +249,13 @@ class Connection:
         else:
             self._enter(ServerState.CONNECTING, end.reason)
         timer = asyncio.create_task(self._wake_after(pause), name=f"pause:{self.server}")
+        try:
+            return await self._until_wanted()
+        finally:
+            timer.cancel()
+            await asyncio.wait({timer})
+
+    async def _until_wanted(self) -> Note:
         self._pausing = True
         try:
             while True:
@@ -211,8 +264,6 @@ class Connection:
                     return note
         finally:
             self._pausing = False
-            timer.cancel()
-            await asyncio.wait({timer})
 
     async def _wake_after(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
@@ -244,9 +295,12 @@ class Connection:
                     return await self._live(link, slot.release, bound, opened=opened)
         except TimeoutError:
             return failed(self._with_last_words(f"no answer in {limit:g} s"))
-        except ToolHostError as error:
-            return failed(error.problem, how=Ending.FAILED if error.retryable else Ending.HOPELESS)
         except Exception as error:
+            # The session's task group wraps what is raised inside it.
+            cause = leaf(error)
+            if isinstance(cause, ToolHostError):
+                how = Ending.FAILED if cause.retryable else Ending.HOPELESS
+                return failed(cause.problem, how=how)
             # The SDK has no list of what it raises for a server that talks nonsense.
             logger.debug("server %s: connecting failed", self.server, exc_info=True)
             return failed(reason_of(error))
@@ -262,7 +316,7 @@ class Connection:
             elicit=self._elicit if self.config.elicitation.enabled else None,
             sample=self._sample if self.sampler.offered else None,
             sample_with_tools=self.sampler.takes_tools,
-            on_tools_changed=self.refresh,
+            on_lists_changed=self.refresh,
             on_closed=lambda: self._mail.put(Note.LINK_DOWN),
         )
         began = self._clock.monotonic()
@@ -275,7 +329,7 @@ class Connection:
                     protocol_version=session.protocol_version or "",
                     seconds=agreed - opened,
                 )
-                self.catalog = await _list(session)
+                self._take(await read_offer(session, self.config.tools))
             except MCPError as error:
                 reason = await session.why_closed() if session.closed else reason_of(error)
                 lasted = self._clock.monotonic() - began
@@ -284,37 +338,65 @@ class Connection:
             connected()
             agent_log.connect(server=self.server, ms=(agreed - began) * 1000, outcome="ok")
             took = self._clock.monotonic() - agreed
-            agent_log.discovery(server=self.server, ms=took * 1000, tools=len(self.catalog.tools))
+            agent_log.discovery(server=self.server, ms=took * 1000, tools=self._tool_count)
             return await self._serve(session)
 
     async def _serve(self, session: HostSession) -> Ended:
         started = self._clock.monotonic()
         self._session = session
+        self.starts += 1
         self._enter(ServerState.READY)
         self._tell_waiting()
-        listener = asyncio.create_task(self._listen(session), name=f"listen:{self.server}")
         try:
-            while True:
-                match await self._mail.get():
-                    case Note.LINK_DOWN:
-                        lasted = self._clock.monotonic() - started
-                        reason = await session.why_closed()
-                        return Ended(how=Ending.LOST, reason=reason, lasted=lasted)
-                    case Note.RECONNECT:
-                        session.closing = "it is being reconnected"
-                        self._enter(ServerState.CONNECTING, session.closing)
-                        return Ended(how=Ending.ASKED)
-                    case Note.TOOLS_CHANGED:
-                        await self._refresh(session)
-                    case Note.TRY_NOW:
-                        self._tell_waiting()
+            async with _beside(self._companions(session)):
+                return await self._until_it_ends(session, started)
         except asyncio.CancelledError:
             session.closing = "its connection was closed"
             raise
         finally:
             self._session = None
-            listener.cancel()
-            await asyncio.wait({listener})
+
+    def _companions(self, session: HostSession) -> Mapping[str, Coroutine[Any, Any, None]]:
+        """What runs beside a live session, and ends with it."""
+        tell, clock, use = self._mail.put, self._clock, self._use
+        return {
+            f"listen:{self.server}": self._listen(session),
+            f"keepalive:{self.server}": keep_alive(
+                session, self.config, use=use, clock=clock, tell=tell
+            ),
+            f"limits:{self.server}": watch_limits(self.config, use=use, clock=clock, tell=tell),
+        }
+
+    async def _until_it_ends(self, session: HostSession, started: float) -> Ended:
+        while True:
+            match await self._mail.get():
+                case Note.LINK_DOWN:
+                    lasted = self._clock.monotonic() - started
+                    reason = await session.why_closed()
+                    return Ended(how=Ending.LOST, reason=reason, lasted=lasted)
+                case Note.UNANSWERED:
+                    lasted = self._clock.monotonic() - started
+                    session.closing = "it did not answer when asked whether it is there"
+                    return Ended(how=Ending.LOST, reason=session.closing, lasted=lasted)
+                case Note.RECONNECT:
+                    session.closing = "it is being reconnected"
+                    self._enter(ServerState.CONNECTING, session.closing)
+                    return Ended(how=Ending.ASKED)
+                case Note.OLD if not self._use.busy:
+                    age = self.config.max_lifetime_seconds
+                    session.closing = f"it is being restarted after {age:g} s"
+                    self._enter(ServerState.RECYCLING, session.closing)
+                    return Ended(how=Ending.AGED)
+                case Note.UNUSED if not self._use.busy:
+                    session.closing = f"not used for {self.config.idle_timeout_seconds:g} s"
+                    self._enter(ServerState.RECYCLING, session.closing)
+                    return Ended(how=Ending.IDLE, reason=session.closing)
+                case Note.OLD | Note.UNUSED:
+                    pass
+                case Note.TOOLS_CHANGED:
+                    await self._refresh(session)
+                case Note.TRY_NOW:
+                    self._tell_waiting()
 
     async def _refresh(self, session: HostSession) -> None:
         await self._clock.sleep(DEBOUNCE_SECONDS)
@@ -322,24 +404,33 @@ class Connection:
         began = self._clock.monotonic()
         try:
             async with asyncio.timeout(REFRESH_SECONDS):
-                catalog = await _list(session)
+                changed = self._take(await read_offer(session, self.config.tools))
         except (MCPError, ServerUnavailable, TimeoutError) as error:
             logger.warning("server %s: its tools stay as they were: %s", self.server, error)
             return
-        if catalog != self.catalog:
-            self.catalog = catalog
+        if changed:
             took = self._clock.monotonic() - began
-            agent_log.refresh(server=self.server, ms=took * 1000, tools=len(catalog.tools))
+            agent_log.refresh(server=self.server, ms=took * 1000, tools=self._tool_count)
             self._on_change()
 
+    def _take(self, catalog: Catalog) -> bool:
+        """Put a catalog in place of the old one if it is another."""
+        if catalog == self.catalog:
+            return False
+        self.catalog = catalog
+        return True
+
+    @property
+    def _tool_count(self) -> int:
+        return len(self.catalog.tools) if self.catalog is not None else 0
+
     async def _listen(self, session: HostSession) -> None:
-        capabilities = session.server_capabilities
-        tools = capabilities.tools if capabilities is not None else None
-        if session.era is not Era.MODERN or tools is None or not tools.list_changed:
+        changing = changing_lists(session)
+        if session.era is not Era.MODERN or not changing:
             return
         while True:
             try:
-                await session.listen_for_tools()
+                await session.listen_for_changes(changing)
             except (MCPError, ServerUnavailable) as error:
                 logger.debug("server %s: no news of its tools: %s", self.server, error)
                 return
@@ -379,15 +470,13 @@ class Connection:
         self._on_change()
 
 
-async def _list(session: HostSession) -> Catalog:
-    async def ask_page(cursor: str | None) -> Mapping[str, object]:
-        return await session.request("tools/list", {"cursor": cursor} if cursor else None)
-
-    capabilities = session.server_capabilities
+@asynccontextmanager
+async def _beside(companions: Mapping[str, Coroutine[Any, Any, None]]) -> AsyncGenerator[None]:
+    """Run tasks while the block runs; they have ended after it."""
+    tasks = [asyncio.create_task(each, name=name) for name, each in companions.items()]
     try:
-        return await read_catalog(ask_page)
-    except MCPError:
-        # A server without tools need not know the method; some have tools and forget to say so.
-        if session.closed or capabilities is None or capabilities.tools is not None:
-            raise
-        return Catalog()
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)

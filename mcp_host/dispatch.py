@@ -5,8 +5,7 @@ Everything that goes wrong is a result; only `Fenced` and cancellation pass thro
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, assert_never, cast
 
 import mcp_types as wire
@@ -24,13 +23,15 @@ from gateway.domain.question import Decision
 from gateway.domain.tools import CallState, ToolCall, ToolResult, ToolSpec
 from gateway.ports import Approval, Approver
 from mcp_host.asking import PersonAsker
-from mcp_host.calls import Returned
+from mcp_host.calls import Returned, call_tool
 from mcp_host.connection import Connection
 from mcp_host.errors import one_line
 from mcp_host.results import read_result
 from mcp_host.sanitize import clean_line, clean_text
 from mcp_host.secrets import without_secrets
+from mcp_host.server_config import ServerConfig
 from mcp_host.trust import Gate, gate
+from mcp_host.utilities import use
 
 logger = logging.getLogger(__name__)
 
@@ -50,30 +51,41 @@ class _NotRun(Exception):
 
 
 class Dispatch:
-    """Runs calls on the connections; `find` and `connection` see the tools as they are now."""
+    """Runs calls on the connections; `find` and `config` see the tools as they are now.
+
+    `connect` gives the connection of a server and wakes one that sleeps, but does not wait for it.
+    """
 
     def __init__(
         self,
         *,
         find: Callable[[str], ToolSpec | None],
-        connection: Callable[[str], Connection | None],
+        config: Callable[[str], ServerConfig | None],
+        connect: Callable[[str], Awaitable[Connection | None]],
     ) -> None:
         self._find = find
-        self._connection = connection
+        self._config = config
+        self._connect = connect
 
     async def call(self, call: ToolCall, approver: Approver) -> ToolResult:
         """Run one call through filter, gate, transport and sanitiser."""
         try:
             spec, approval = await self._approved(call, approver)
-            async with self._turn_at(spec.server):
-                return await self._run(call, spec, approval, approver)
+            connection = await self._connect(spec.server)
+            if connection is None:
+                raise _NotRun(_GONE.format(spec.alias), state=CallState.ERROR)
+            async with connection.turn():
+                result = await self._run(call, spec, approval, approver)
+            connection.times.add(ok=result.state is CallState.OK, ms=result.ms)
+            # A server may say again what its entry keeps secret.
+            return without_secrets(result, connection.config)
         except _NotRun as stop:
             return ToolResult(call=call.id, state=stop.state, text=stop.why, decision=stop.decision)
 
     async def _run(
         self, call: ToolCall, spec: ToolSpec, approval: Approval, approver: Approver
     ) -> ToolResult:
-        arguments = await self._started(spec, approval, approver)
+        spec, arguments = await self._started(spec, approval, approver)
         try:
             returned = await self._send(spec, arguments, approver)
             ms = round(returned.seconds * 1000)
@@ -85,7 +97,6 @@ class Dispatch:
         except Exception:
             logger.exception("server %s: calling %s broke", spec.server, spec.name)
             result = _lost(call, spec, "of an error in the gateway itself")
-        result = self._without_secrets(spec, result)
         return dataclasses.replace(result, decision=approval.decision)
 
     async def _approved(self, call: ToolCall, approver: Approver) -> tuple[ToolSpec, Approval]:
@@ -125,12 +136,14 @@ class Dispatch:
 
     async def _started(
         self, spec: ToolSpec, approval: Approval, approver: Approver
-    ) -> Mapping[str, object]:
+    ) -> tuple[ToolSpec, Mapping[str, object]]:
         """Get the server ready, then write down that the call goes out; return what must run."""
         decision = approval.decision
         try:
             # First the server, so that a call is written down as out only when it can go out.
-            await self._connected(spec).ready()
+            connection = await self._connected(spec)
+            await connection.ready()
+            spec = self._as_listed_now(spec, approval)
         except ToolHostError as error:
             raise _NotRun(f"{error}.", state=CallState.ERROR, decision=decision) from error
         try:
@@ -147,7 +160,18 @@ class Dispatch:
         if not isinstance(arguments, dict):
             why = f"{spec.alias} was not run: its arguments must be a JSON object."
             raise _NotRun(why, state=CallState.ERROR, decision=decision)
-        return cast("dict[str, object]", arguments)
+        return spec, cast("dict[str, object]", arguments)
+
+    def _as_listed_now(self, spec: ToolSpec, approval: Approval) -> ToolSpec:
+        """Return the tool as its server, which may have been away, describes it by now."""
+        now = self._find(spec.alias)
+        if now is None or (now.server, now.name) != (spec.server, spec.name):
+            raise _gone(spec)
+        unchanged = (now.definition_sha, now.server_sha) == (spec.definition_sha, spec.server_sha)
+        # Nobody was shown what it was, when it needs no approval before and after.
+        if unchanged or (approval is _UNASKED and self._gate(now) is Gate.ALLOW):
+            return now
+        raise _gone(spec)
 
     async def _send(
         self, spec: ToolSpec, arguments: Mapping[str, object], approver: Approver
@@ -164,31 +188,27 @@ class Dispatch:
     async def _send_once(
         self, spec: ToolSpec, arguments: Mapping[str, object], approver: Approver
     ) -> Returned:
-        connection = self._connected(spec)
+        connection = await self._connected(spec)
         session = await connection.ready()
         config = connection.config
         asker = PersonAsker(spec, config=config.elicitation, approver=approver)
         return await connection.calls.run(
-            session, spec.name, arguments, asker=asker, seconds=config.timeout
+            session,
+            spec.name,
+            arguments,
+            asker=asker,
+            seconds=config.timeout,
+            exchange=use if spec.utility else call_tool,
         )
 
-    def _without_secrets(self, spec: ToolSpec, result: ToolResult) -> ToolResult:
-        """Take out what the configuration of this server keeps secret: a server may say it again."""
-        connection = self._connection(spec.server)
-        return result if connection is None else without_secrets(result, connection.config)
-
-    def _turn_at(self, server: str) -> AbstractAsyncContextManager[None]:
-        connection = self._connection(server)
-        return nullcontext() if connection is None else connection.turn
-
     def _gate(self, spec: ToolSpec) -> Gate:
-        connection = self._connection(spec.server)
-        return Gate.DENY if connection is None else gate(connection.config, spec)
+        config = self._config(spec.server)
+        return Gate.DENY if config is None else gate(config, spec)
 
-    def _connected(self, spec: ToolSpec) -> Connection:
-        connection = self._connection(spec.server)
+    async def _connected(self, spec: ToolSpec) -> Connection:
+        connection = await self._connect(spec.server)
         if connection is None or not self._is_current(spec):
-            raise ServerUnavailable(spec.server, f"{spec.name} is gone or has changed", sent=False)
+            raise _gone(spec)
         return connection
 
     def _is_current(self, spec: ToolSpec) -> bool:
@@ -199,7 +219,12 @@ class Dispatch:
         )
 
 
+_GONE: Final = "{} was not run: its server is not there any more."
 _DENIED: Final = "{} was not run: the policy for this server denies it."
+
+
+def _gone(spec: ToolSpec) -> ServerUnavailable:
+    return ServerUnavailable(spec.server, f"{spec.name} is gone or has changed", sent=False)
 
 
 def _no_answer(spec: ToolSpec, error: Exception) -> str:

@@ -8,8 +8,6 @@ import importlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,8 +22,10 @@ from gateway.domain.tools import (
     ToolSpec,
 )
 from gateway.ports import Approver, Clock, ModelProvider
-from mcp_host.catalog import Catalog
+from gateway.ports.loading import load
+from mcp_host.entry import Entry
 from mcp_host.registry import Registered, Registry, register
+from mcp_host.schema_cache import Known, SchemaCache, cache_key
 from mcp_host.server_config import McpConfig, ServerConfig
 from mcp_host.slots import Slots
 from mcp_host.stderr import StderrLog, WriteLine, no_log
@@ -39,54 +39,11 @@ logger = logging.getLogger(__name__)
 
 RELOAD_SECONDS: Final = 30.0
 
-_SDK_USER: Final = "mcp_host.connection"
-"""The module whose import brings in the SDK."""
+_SDK_USER: Final = "mcp_host.dispatch"
+"""The module whose import brings in the SDK, and everything that a call needs."""
 
 LoadServers = Callable[[], Mapping[str, ServerConfig]]
 """Reads the servers' configuration anew; raises `ConfigError` when it cannot be used."""
-
-
-@dataclass(slots=True)
-class _Server:
-    """One entry; it has a connection as soon as the SDK is loaded, unless it is disabled."""
-
-    config: ServerConfig
-    since: datetime
-    connection: "Connection | None" = None
-    loaded: asyncio.Event = field(default_factory=asyncio.Event)
-    owner: asyncio.Task[None] | None = None
-    catalog: Catalog | None = None
-    registered: Registered | None = None
-
-    async def settled(self) -> None:
-        """Return when it is listed, parked or closed; at once when it is disabled."""
-        connection = await self._made()
-        if connection is not None:
-            await connection.settled()
-
-    async def tried(self) -> "Connection | None":
-        """Return the connection once a try of it has ended, None when it is disabled."""
-        connection = await self._made()
-        if connection is not None:
-            await connection.tried()
-        return connection
-
-    async def nudge(self, *, reconnect: bool) -> None:
-        """Have a parked one try now and a ready one list its tools; or have it connect anew."""
-        connection = await self._made()
-        if connection is None:
-            return
-        if reconnect:
-            await connection.reconnect()
-        elif connection.state is ServerState.READY:
-            connection.refresh()
-        else:
-            await connection.try_now()
-
-    async def _made(self) -> "Connection | None":
-        if self.owner is not None:
-            await self.loaded.wait()
-        return self.connection
 
 
 @asynccontextmanager
@@ -100,16 +57,17 @@ async def open_host(
     reload: LoadServers,
     on_demand: bool = False,
     models: ModelProvider | None = None,
+    schema_cache: Path | None = None,
 ) -> AsyncGenerator["McpHost"]:
     """Start connecting the enabled servers and yield the host at once; all are gone afterwards.
 
     With `on_demand` none is connected, and the SDK not loaded, before `connect` or the first wait
-    for the servers. `models` answers servers that ask for our model. What servers write to standard
-    error goes to `stderr_log`, None keeps only the last lines.
+    for the servers. `models` answers servers that ask for our model. Their standard error goes to
+    `stderr_log`, None keeps only the last lines; what they offer is remembered in `schema_cache`.
     """
     log = StderrLog(stderr_log) if stderr_log is not None else None
     try:
-        async with ProcessGuard() as guard:
+        async with ProcessGuard() as guard, _remembering(schema_cache) as cache:
             host = McpHost(
                 mcp=mcp,
                 clock=clock,
@@ -118,6 +76,7 @@ async def open_host(
                 load=reload,
                 log=log,
                 models=models,
+                cache=cache,
             )
             try:
                 if not on_demand:
@@ -144,6 +103,7 @@ class McpHost:
         load: LoadServers,
         log: StderrLog | None,
         models: ModelProvider | None,
+        cache: SchemaCache,
     ) -> None:
         self._mcp = mcp
         self._clock = clock
@@ -152,13 +112,15 @@ class McpHost:
         self._load = load
         self._log = log
         self._models = models
+        self._cache = cache
         self._slots = Slots(mcp.discovery_concurrency)
-        self._servers: dict[str, _Server] = {}
+        self._servers: dict[str, Entry] = {}
         self._registry = Registry()
         self._published: tuple[Registered, ...] = ()
         self._warned: set[str] = set()
         self._reloading = asyncio.Lock()
         self._loading = asyncio.Lock()
+        self._loaded = False
         self._wanted = asyncio.Event()
 
     # --- gateway.ports.ToolHost -------------------------------------------------
@@ -177,20 +139,21 @@ class McpHost:
 
     def servers(self) -> Sequence[ServerStatus]:
         """One status for each configured server, in the order of the configuration."""
-        return tuple(self._status(name, server) for name, server in self._servers.items())
+        return tuple(server.status(self._registry) for server in self._servers.values())
 
     async def wait_ready(self, seconds: float) -> None:
-        """Return when every server is listed or parked, at the latest after `seconds`."""
+        """Return when every server's tools are known or it is parked, at the latest in `seconds`."""
         self.connect()
         await _within(seconds, [server.settled() for server in self._servers.values()])
 
     async def call(self, call: ToolCall, approver: Approver) -> ToolResult:
         """Run one call through filter, trust gate, transport and sanitiser."""
         self.connect()
-        # A host without servers has nothing to find, and never pays for the SDK.
+        await self._load_sdk()
         from mcp_host.dispatch import Dispatch
 
-        return await Dispatch(find=self.find, connection=self._connection).call(call, approver)
+        dispatch = Dispatch(find=self.find, config=self._config, connect=self._connect)
+        return await dispatch.call(call, approver)
 
     async def reload(self, server: str | None = None) -> Reloaded:
         """Apply the configuration as it is now; a named server is reconnected in any case.
@@ -212,6 +175,8 @@ class McpHost:
             )
             kept = [name for name in before if name in wanted and name not in changed]
             await self._stop((*removed, *changed))
+            for name in removed:
+                self._cache.forget(name)
             self.start({name: wanted[name] for name in (*added, *changed)})
             self._servers = {name: self._servers[name] for name in wanted}
             self._publish()
@@ -252,12 +217,20 @@ class McpHost:
     def start(self, servers: Mapping[str, ServerConfig]) -> None:
         """Add servers and connect those that are enabled once they are wanted; returns at once."""
         for name, config in servers.items():
-            server = _Server(config=config, since=self._clock.now())
+            key = cache_key(config)
+            server = Entry(
+                name=name,
+                config=config,
+                since=self._clock.now(),
+                key=key,
+                known=self._cache.find(name, key),
+            )
             self._servers[name] = server
             if not config.enabled:
                 continue
-            server.owner = asyncio.create_task(self._own(name, server), name=f"server:{name}")
+            server.owner = asyncio.create_task(self._own(server), name=f"server:{name}")
             server.owner.add_done_callback(_say_if_broken)
+        self._publish()
 
     async def close(self) -> None:
         """End every connection."""
@@ -266,26 +239,36 @@ class McpHost:
 
     # --- inside -------------------------------------------------------------------
 
-    async def _own(self, name: str, server: _Server) -> None:
+    async def _own(self, server: Entry) -> None:
         try:
             await self._wanted.wait()
-            server.connection = await self._connection_to(name, server.config)
+            if server.sleeps:
+                await server.woken.wait()
+            server.connection = await self._connection_to(server)
         finally:
-            server.loaded.set()
+            server.made.set()
         await server.connection.run()
 
-    async def _connection_to(self, name: str, config: ServerConfig) -> "Connection":
+    async def _load_sdk(self) -> None:
         # It takes most of a second, and people are talked to meanwhile. One thread is enough.
         async with self._loading:
-            await asyncio.to_thread(importlib.import_module, _SDK_USER)
+            if not self._loaded:
+                await load(importlib.import_module, _SDK_USER)
+                self._loaded = True
+
+    async def _connection_to(self, server: Entry) -> "Connection":
+        await self._load_sdk()
         from mcp_host.connection import Connection
 
         opener = link_opener(
-            name, config, guard=self._guard, write_stderr=self._stderr_writer(name)
+            server.name,
+            server.config,
+            guard=self._guard,
+            write_stderr=self._stderr_writer(server.name),
         )
         return Connection(
-            name,
-            config,
+            server.name,
+            server.config,
             open_link=opener,
             slots=self._slots,
             clock=self._clock,
@@ -293,11 +276,17 @@ class McpHost:
             probe_interval=self._mcp.probe_interval,
             on_change=self._publish,
             models=self._models,
+            known=server.known,
         )
 
-    def _connection(self, name: str) -> "Connection | None":
+    def _config(self, name: str) -> ServerConfig | None:
         server = self._servers.get(name)
-        return server.connection if server is not None else None
+        return server.config if server is not None and server.config.enabled else None
+
+    async def _connect(self, name: str) -> "Connection | None":
+        self.connect()
+        server = self._servers.get(name)
+        return await server.woken_up() if server is not None else None
 
     def _stderr_writer(self, name: str) -> WriteLine:
         return self._log.writer(name) if self._log is not None else no_log
@@ -316,43 +305,50 @@ class McpHost:
         return tuple(
             (name, server.connection.reason)
             for name, server in self._servers.items()
-            if server.connection is not None and server.connection.state is ServerState.PARKED
-        )
-
-    def _status(self, name: str, server: _Server) -> ServerStatus:
-        connection = server.connection
-        if connection is None:
-            state = ServerState.CONNECTING if server.config.enabled else ServerState.DISABLED
-            return ServerStatus(name=name, state=state, since=server.since, tools=0)
-        return ServerStatus(
-            name=name,
-            state=connection.state,
-            since=connection.since,
-            tools=len(self._registry.of_server(name)),
-            reason=connection.reason,
-            next_probe_at=connection.next_probe_at,
-            notes=(*self._registry.notes(name), *connection.notes),
+            if server.connection is not None and server.state is ServerState.PARKED
         )
 
     def _publish(self) -> None:
         """Put a new registry in place of the old one when a list of tools is another."""
         registered: list[Registered] = []
         for name, server in self._servers.items():
-            catalog = server.connection.catalog if server.connection is not None else None
-            if catalog is not None and catalog is not server.catalog:
-                server.catalog = catalog
-                server.registered = register(name, server.config, catalog.tools)
+            catalog = server.catalog
+            if catalog is not None and catalog is not server.published:
+                server.published = catalog
+                server.registered = register(name, server.config, catalog)
             if server.registered is not None:
                 registered.append(server.registered)
+            self._remember(server)
         if [id(item) for item in registered] == [id(item) for item in self._published]:
             return
         self._published = tuple(registered)
-        stale, self._registry = self._registry, Registry(registered)
+        stale, self._registry = self._registry, Registry(registered, before=self._registry)
         stale.close()
         for warning in self._registry.collisions:
             if warning not in self._warned:
                 self._warned.add(warning)
                 logger.warning("%s", warning)
+
+    def _remember(self, server: Entry) -> None:
+        connection = server.connection
+        if connection is None or connection.catalog is None or connection.era is None:
+            return
+        known = Known(catalog=connection.catalog, era=connection.era.value)
+        if connection.state is ServerState.READY and known != server.known:
+            server.known = known
+            self._cache.keep(server.name, server.key, known)
+
+
+@asynccontextmanager
+async def _remembering(path: Path | None) -> AsyncGenerator[SchemaCache]:
+    cache = SchemaCache(path)
+    writer = asyncio.create_task(cache.run(), name="schema cache")
+    try:
+        yield cache
+    finally:
+        writer.cancel()
+        await asyncio.wait({writer})
+        await asyncio.to_thread(cache.write)
 
 
 def _say_if_broken(owner: asyncio.Task[None]) -> None:

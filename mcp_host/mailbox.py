@@ -5,14 +5,18 @@ from enum import Enum, auto
 
 
 class Note(Enum):
-    """`LINK_DOWN`: the transport ended. `TRY_NOW`: somebody needs it. `RECONNECT`: in any case.
+    """`LINK_DOWN`: the transport ended. `UNANSWERED`: the server is deaf. `RECONNECT`: in any case.
 
+    `TRY_NOW`: somebody needs it. `OLD`, `UNUSED`: its process has had its time.
     `TOOLS_CHANGED`: its list should be read again.
     """
 
     LINK_DOWN = auto()
+    UNANSWERED = auto()
     RECONNECT = auto()
     TRY_NOW = auto()
+    OLD = auto()
+    UNUSED = auto()
     TOOLS_CHANGED = auto()
 
 

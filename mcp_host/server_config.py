@@ -38,7 +38,7 @@ LATER: Final[Mapping[str, object]] = {
 }
 """Documented keys without an effect yet, and the value for which that makes no difference."""
 
-LATER_TOOLS: Final[Mapping[str, object]] = {"resources": False, "prompts": False}
+LATER_TOOLS: Final[Mapping[str, object]] = {}
 LATER_ELICITATION: Final[Mapping[str, object]] = {"url": False}
 LATER_SAMPLING: Final[Mapping[str, object]] = {}
 LATER_MCP: Final[Mapping[str, object]] = {"client_metadata_url": ""}
@@ -144,10 +144,16 @@ class _Section(BaseModel):
 
 
 class ToolsConfig(_Section):
-    """Which tools are registered and what the operator says about them, in file order."""
+    """Which tools are registered and what the operator says about them, in file order.
+
+    `resources` and `prompts`: the tools of ours for what a server offers of these; None, as `True`
+    does, registers them, but only while there is something.
+    """
 
     include: _Patterns | None = None
     exclude: _Patterns = ()
+    resources: bool | None = None
+    prompts: bool | None = None
     policy: Annotated[tuple[tuple[str, PolicyAction], ...], BeforeValidator(_rules)] = ()
 
 

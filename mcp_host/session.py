@@ -5,7 +5,7 @@ SDK hook overridden here has a contract test.
 """
 
 import itertools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from enum import StrEnum
 from typing import Any, Final, cast
 
@@ -36,6 +36,12 @@ _FIRST_OWN_ID: Final = 1_000_001
 
 _OPTIONAL_FIELDS: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """What a server may leave out and the SDK insists on, with what its absence means."""
+
+_LIST_CHANGES: Final = (
+    wire.ToolListChangedNotification,
+    wire.ResourceListChangedNotification,
+    wire.PromptListChangedNotification,
+)
 
 Sample = Callable[[Mapping[str, object]], Awaitable[dict[str, object]]]
 """Answers a server's `sampling/createMessage` in the same way; raises `SamplingRefused`."""
@@ -118,7 +124,7 @@ class HostSession(ClientSession):
         elicit: Elicit | None,
         sample: Sample | None = None,
         sample_with_tools: bool = False,
-        on_tools_changed: Callable[[], None],
+        on_lists_changed: Callable[[], None],
         on_closed: Callable[[], None],
     ) -> None:
         self.closing = ""
@@ -128,7 +134,7 @@ class HostSession(ClientSession):
         self._elicit = elicit
         self._sample = sample
         self._sample_with_tools = sample_with_tools
-        self._on_tools_changed = on_tools_changed
+        self._on_lists_changed = on_lists_changed
         self._ids = itertools.count(_FIRST_OWN_ID)
         super().__init__(
             dispatcher=self._host_dispatcher,
@@ -153,9 +159,15 @@ class HostSession(ClientSession):
         return self._host_dispatcher.awaits_late_answers
 
     async def request(
-        self, method: str, params: Mapping[str, object] | None = None
+        self,
+        method: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        may_ask: bool = False,
     ) -> dict[str, object]:
         """Send one request and return its raw result; cancelling it cancels it on the wire.
+
+        `may_ask`: the server may put questions while it works on this, also after a cancellation.
 
         Raises:
             MCPError: The server answered with an error, or the link broke after sending.
@@ -170,7 +182,8 @@ class HostSession(ClientSession):
         try:
             raw = await self._host_dispatcher.send_raw_request(method, data.get("params"), options)
         except anyio.get_cancelled_exc_class():
-            self._host_dispatcher.give_up(identifier)
+            if may_ask:
+                self._host_dispatcher.give_up(identifier)
             raise
         return cast("dict[str, object]", raw)
 
@@ -178,9 +191,10 @@ class HostSession(ClientSession):
         """Say why the session is closed."""
         return self.closing or await self._link.why_ended()
 
-    async def listen_for_tools(self) -> None:
-        """Keep a 2026-07-28 server telling us of changed tools; returns when it stops."""
-        await self.request(LISTEN, {"notifications": {"toolsListChanged": True}})
+    async def listen_for_changes(self, lists: Collection[str]) -> None:
+        """Keep a 2026-07-28 server telling us of changes in its lists; returns when it stops."""
+        wanted = {f"{name}ListChanged": True for name in lists}
+        await self.request(LISTEN, {"notifications": wanted})
 
     def _build_capabilities(self, version: str) -> wire.ClientCapabilities:
         # The SDK would advertise URL mode with any callback; a form is all we can show.
@@ -210,5 +224,5 @@ class HostSession(ClientSession):
         return await super()._on_request(dctx, method, params)
 
     async def _on_message(self, message: IncomingMessage) -> None:
-        if isinstance(message, wire.ToolListChangedNotification):
-            self._on_tools_changed()
+        if isinstance(message, _LIST_CHANGES):
+            self._on_lists_changed()

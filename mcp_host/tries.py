@@ -15,12 +15,17 @@ STABLE_SECONDS: Final = 60.0
 
 
 class Ending(Enum):
-    """How an attempt ended. `HOPELESS`: trying again soon cannot help. `ASKED`: by us."""
+    """How an attempt ended. `HOPELESS`: trying again soon cannot help.
+
+    By us: `ASKED`, because somebody wanted it; `AGED`, for a fresh process; `IDLE`, until it is used.
+    """
 
     FAILED = auto()
     HOPELESS = auto()
     LOST = auto()
     ASKED = auto()
+    AGED = auto()
+    IDLE = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +58,7 @@ class Tries:
                 # A server that always comes up and dies must not do so for ever.
                 if self._fresh or end.lasted >= STABLE_SECONDS:
                     self._pauses, self._fresh = map(self.jittered, LOST_PAUSES), False
-            case Ending.FAILED | Ending.ASKED:
+            case Ending.FAILED | Ending.ASKED | Ending.AGED | Ending.IDLE:
                 pass
             case _:
                 assert_never(end.how)

@@ -59,6 +59,7 @@ async def open_host(
         mcp=config.mcp,
         clock=clock,
         stderr_log=home.mcp_stderr_log,
+        schema_cache=home.schema_cache,
         version=program_version(),
         reload=reload,
         on_demand=on_demand,

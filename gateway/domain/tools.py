@@ -18,7 +18,8 @@ class ToolSpec:
     `name` is the server's own name, `alias` the name the model uses (`mcp__server__tool`).
     `definition_sha` covers name, description, schemas and annotations; `server_sha` the
     server's identity. `server` "" marks a function of the core itself. `parallel`: calls of its
-    server in one batch may run side by side.
+    server in one batch may run side by side. `utility`: a tool of ours for what the server
+    offers besides tools.
     """
 
     server: str
@@ -33,6 +34,7 @@ class ToolSpec:
     idempotent: bool = False
     destructive: bool = True
     parallel: bool = False
+    utility: bool = False
 
     @property
     def repeatable(self) -> bool:
@@ -98,8 +100,53 @@ class ServerState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What became of the tools a server offers.
+
+    `found` counts them; `filtered` says how many each reason kept out; `collided` are the names
+    that more than one tool would have had; `utilities_off` maps tools of ours to why they are off.
+    """
+
+    found: int = 0
+    filtered: Mapping[str, int] = field(default_factory=dict[str, int])
+    collided: tuple[str, ...] = ()
+    utilities_off: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """How often a server asked a person for something, and what it was told."""
+
+    requests: int = 0
+    accepted: int = 0
+    declined: int = 0
+    cancelled: int = 0
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatistics:
+    """What a server did since this process knows it; times are those of its latest calls.
+
+    `errors` counts the calls that gave no good result; `sampling` has the counters of its requests
+    for our model by name.
+    """
+
+    calls: int = 0
+    errors: int = 0
+    p50_ms: int | None = None
+    p95_ms: int | None = None
+    restarts: int = 0
+    elicitation: Answers = field(default_factory=Answers)
+    sampling: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """One line of `/mcp`; `tools` counts the registered ones, `notes` says what was left out."""
+    """One line of `/mcp`; `tools` counts the registered ones, `notes` says what was left out.
+
+    `lazy`: it starts on first use.
+    """
 
     name: str
     state: ServerState
@@ -108,6 +155,9 @@ class ServerStatus:
     reason: str = ""
     next_probe_at: datetime | None = None
     notes: tuple[str, ...] = ()
+    lazy: bool = False
+    selection: Selection = field(default_factory=Selection)
+    statistics: ServerStatistics = field(default_factory=ServerStatistics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,13 @@ def test_an_entry_with_a_command_has_the_documented_defaults() -> None:
         "connect_timeout": 60,
         "protocol": Protocol.AUTO,
         "trust": Trust.FULL,
-        "tools": {"include": None, "exclude": (), "policy": ()},
+        "tools": {
+            "include": None,
+            "exclude": (),
+            "resources": None,
+            "prompts": None,
+            "policy": (),
+        },
         "elicitation": {"enabled": True, "timeout": 300},
         "sampling": {
             "enabled": True,
@@ -110,6 +116,8 @@ def test_every_key_of_an_entry_is_read() -> None:
         "tools": {
             "include": ("list_*",),
             "exclude": ("a", "b"),
+            "resources": None,
+            "prompts": None,
             "policy": (
                 ("z*", PolicyAction.DENY),
                 ("a*", PolicyAction.ASK),

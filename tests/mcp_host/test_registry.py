@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_host.catalog import ListedTool
+from mcp_host.catalog import Catalog, ListedTool
 from mcp_host.naming import alias_for
 from mcp_host.registry import MAX_DEFINITION, MAX_NAME, Registered, Registry, register, server_sha
 from mcp_host.sanitize import MAX_DESCRIPTION, show_name
@@ -20,8 +20,12 @@ def tool(name: str, **more: Any) -> ListedTool:
     return ListedTool(name=name, **{**fields, **more})
 
 
+def offering(*tools: ListedTool) -> Catalog:
+    return Catalog(tools=tools)
+
+
 def offer(server: str, *names: str, config: ServerConfig = CONFIG) -> Registered:
-    return register(server, config, [tool(name) for name in names])
+    return register(server, config, offering(*map(tool, names)))
 
 
 def test_a_tool_is_registered_with_its_names_hints_and_cleaned_texts() -> None:
@@ -33,7 +37,7 @@ def test_a_tool_is_registered_with_its_names_hints_and_cleaned_texts() -> None:
         annotations={"readOnlyHint": True, "idempotentHint": True},
     )
 
-    spec = register("my-fs", CONFIG, [listed]).specs[0]
+    spec = register("my-fs", CONFIG, offering(listed)).specs[0]
 
     assert (spec.server, spec.name, spec.alias) == ("my-fs", "read-file", "mcp__my_fs__read_file")
     assert spec.title == "Read a file"
@@ -54,7 +58,7 @@ def test_a_tool_is_registered_with_its_names_hints_and_cleaned_texts() -> None:
 def test_a_missing_or_garbled_hint_means_the_worst(
     annotations: dict[str, object], expected: tuple[bool, bool, bool]
 ) -> None:
-    spec = register("s", CONFIG, [tool("t", annotations=annotations)]).specs[0]
+    spec = register("s", CONFIG, offering(tool("t", annotations=annotations))).specs[0]
 
     assert (spec.read_only, spec.idempotent, spec.destructive) == expected
 
@@ -82,7 +86,9 @@ def test_filters_decide_on_original_names_and_are_counted() -> None:
 )
 def test_a_changed_definition_has_another_hash(change: dict[str, object]) -> None:
     first, second = (
-        register("s", CONFIG, [tool("t", **{"description": "does it", **more}), tool("other")])
+        register(
+            "s", CONFIG, offering(tool("t", **{"description": "does it", **more}), tool("other"))
+        )
         for more in ({}, change)
     )
 
@@ -94,7 +100,10 @@ def test_the_order_of_keys_makes_no_other_definition() -> None:
     one = tool("t", input_schema={"a": 1, "b": {"c": 2, "d": 3}})
     other = tool("t", input_schema={"b": {"d": 3, "c": 2}, "a": 1})
 
-    assert len({register("s", CONFIG, [it]).specs[0].definition_sha for it in (one, other)}) == 1
+    assert (
+        len({register("s", CONFIG, offering(it)).specs[0].definition_sha for it in (one, other)})
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,13 +142,13 @@ def test_servers_whose_names_become_one_lose_only_what_they_share() -> None:
 
 
 def test_a_tool_listed_twice_with_one_definition_is_one_tool() -> None:
-    found = Registry([register("s", CONFIG, [tool("t"), tool("t")])])
+    found = Registry([register("s", CONFIG, offering(tool("t"), tool("t")))])
 
     assert [spec.name for spec in found.tools()] == ["t"]
 
 
 def test_a_tool_listed_twice_with_two_definitions_is_left_out() -> None:
-    found = Registry([register("s", CONFIG, [tool("t"), tool("t", description="else")])])
+    found = Registry([register("s", CONFIG, offering(tool("t"), tool("t", description="else")))])
 
     assert found.tools() == ()
 
@@ -192,7 +201,7 @@ def test_the_tools_of_a_server_keep_its_order() -> None:
 def test_a_tool_that_cannot_be_offered_is_named_with_its_reason(
     listed: ListedTool, why: str
 ) -> None:
-    found = Registry([register("s", CONFIG, [listed, tool("fine")])])
+    found = Registry([register("s", CONFIG, offering(listed, tool("fine")))])
 
     assert [spec.name for spec in found.tools()] == ["fine"]
     (note,) = found.notes("s")

@@ -55,7 +55,7 @@ async def connected(
             server,
             version="0.0.1",
             elicit=elicit,
-            on_tools_changed=lambda: count("changed"),
+            on_lists_changed=lambda: count("changed"),
             on_closed=lambda: count("closed"),
         )
         async with session:
@@ -205,7 +205,7 @@ async def test_our_own_reason_for_the_end_comes_first() -> None:
 
 async def test_a_cancelled_call_is_cancelled_on_the_wire_and_remembered_until_answered() -> None:
     async with connected(silent("tools/call")) as (session, server, _counts):
-        call = asyncio.create_task(session.request("tools/call", {"name": "echo"}))
+        call = asyncio.create_task(session.request("tools/call", {"name": "echo"}, may_ask=True))
         (request,) = await server.seen("tools/call")
         call.cancel()
         with pytest.raises(asyncio.CancelledError):

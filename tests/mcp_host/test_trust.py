@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.domain.tools import ToolSpec
-from mcp_host.catalog import ListedTool
+from mcp_host.catalog import Catalog, ListedTool
 from mcp_host.config import parse_servers
 from mcp_host.registry import register
 from mcp_host.server_config import ServerConfig
@@ -17,7 +17,7 @@ def tool(name: str = "tool", annotations: dict[str, object] | None = None) -> To
     listed = ListedTool(
         name=name, title="", description="", input_schema={}, annotations=annotations or {}
     )
-    return register("notes", server(), [listed]).specs[0]
+    return register("notes", server(), Catalog(tools=(listed,))).specs[0]
 
 
 READ_ONLY: dict[str, object] = {"readOnlyHint": True}

@@ -299,6 +299,12 @@ ROWS: dict[str, tuple[str, Read, object]] = {
         lambda c: _server(c).sampling.log_level.value,
         "debug",
     ),
+    f"{SERVER}.tools.resources": (
+        "tools: {resources: false}",
+        lambda c: _server(c).tools.resources,
+        False,
+    ),
+    f"{SERVER}.tools.prompts": ("tools: {prompts: 'on'}", lambda c: _server(c).tools.prompts, True),
     f"{SERVER}.lazy": ("lazy: true", lambda c: _server(c).lazy, True),
     f"{SERVER}.keepalive_interval": (
         "keepalive_interval: 60",

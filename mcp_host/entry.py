@@ -1,0 +1,112 @@
+"""One configured server as the host holds it: asleep until it is wanted, then a connection.
+
+Does without the SDK, so that a server nobody uses costs nothing but its tools.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from gateway.domain.tools import ServerState, ServerStatistics, ServerStatus
+from mcp_host.catalog import Catalog
+from mcp_host.registry import Registered, Registry
+from mcp_host.schema_cache import Known
+from mcp_host.server_config import ServerConfig
+
+if TYPE_CHECKING:
+    from mcp_host.connection import Connection
+
+
+@dataclass(slots=True, kw_only=True)
+class Entry:
+    """A server of the configuration; it has a connection as soon as it was wanted once.
+
+    `known` is what it offered in an earlier process; `key` finds that in the cache.
+    """
+
+    name: str
+    config: ServerConfig
+    since: datetime
+    key: str = ""
+    known: Known | None = None
+    connection: "Connection | None" = None
+    owner: asyncio.Task[None] | None = None
+    published: Catalog | None = None
+    registered: Registered | None = None
+    made: asyncio.Event = field(default_factory=asyncio.Event)
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def sleeps(self) -> bool:
+        """True for a lazy server whose tools are known and that nobody has used yet."""
+        return self.config.lazy and self.known is not None and not self.woken.is_set()
+
+    @property
+    def catalog(self) -> Catalog | None:
+        """What it offers, as far as that is known."""
+        if self.connection is not None:
+            return self.connection.catalog
+        return self.known.catalog if self.known is not None and self.config.enabled else None
+
+    @property
+    def state(self) -> ServerState:
+        """Where it is in its life."""
+        if self.connection is not None:
+            return self.connection.state
+        if not self.config.enabled:
+            return ServerState.DISABLED
+        return ServerState.LAZY if self.sleeps else ServerState.CONNECTING
+
+    async def woken_up(self) -> "Connection | None":
+        """Wake it and return its connection, which need not be ready; None when it is disabled."""
+        if self.owner is not None:
+            self.woken.set()
+            await self.made.wait()
+        return self.connection
+
+    async def settled(self) -> None:
+        """Return when its tools are known, or it is parked or closed; at once when disabled."""
+        if self.owner is None or self.catalog is not None:
+            return
+        await self.made.wait()
+        if self.connection is not None:
+            await self.connection.settled()
+
+    async def tried(self) -> "Connection | None":
+        """Wake it and return the connection once a try of it has ended, None when disabled."""
+        connection = await self.woken_up()
+        if connection is not None:
+            await connection.tried()
+        return connection
+
+    async def nudge(self, *, reconnect: bool) -> None:
+        """Have a parked one try now and a ready one list its tools; or have it connect anew."""
+        if not reconnect and self.state is ServerState.LAZY:
+            return
+        connection = await self.woken_up()
+        if connection is None:
+            return
+        if reconnect:
+            await connection.reconnect()
+        elif connection.state is ServerState.READY:
+            connection.refresh()
+        else:
+            await connection.try_now()
+
+    def status(self, registry: Registry) -> ServerStatus:
+        """Return its line of `/mcp`."""
+        connection = self.connection
+        known = registry.notes(self.name)
+        return ServerStatus(
+            name=self.name,
+            state=self.state,
+            since=self.since if connection is None else connection.since,
+            tools=len(registry.of_server(self.name)),
+            reason="" if connection is None else connection.reason,
+            next_probe_at=None if connection is None else connection.next_probe_at,
+            notes=known if connection is None else (*known, *connection.notes),
+            lazy=self.config.lazy,
+            selection=registry.selection(self.name),
+            statistics=ServerStatistics() if connection is None else connection.statistics,
+        )
