@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,8 +22,14 @@ class Request:
 class Answer:
     """Writes one response."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
         self._writer = writer
+
+    async def gone(self) -> None:
+        """Return when the client has closed the connection."""
+        while await self._reader.read(1_024):
+            pass
 
     async def whole(
         self,
@@ -42,15 +49,17 @@ class Answer:
     ) -> None:
         await self.whole(status, json.dumps(body).encode(), headers=headers)
 
-    async def start_events(self) -> None:
+    async def start_events(self, *, headers: Mapping[str, str] | None = None) -> None:
         """Begin a stream of server-sent events."""
-        headers = {"content-type": "text/event-stream", "transfer-encoding": "chunked"}
-        self._writer.write(_head(200, headers))
+        own = {"content-type": "text/event-stream", "transfer-encoding": "chunked"}
+        self._writer.write(_head(200, {**own, **(headers or {})}))
         await self._writer.drain()
 
-    async def event(self, data: object, *, name: str = "") -> None:
+    async def event(self, data: object, *, name: str = "", id: str = "", retry: str = "") -> None:
         text = data if isinstance(data, str) else json.dumps(data)
-        piece = (f"event: {name}\n" if name else "") + f"data: {text}\n\n"
+        fields = {"event": name, "id": id, "retry": retry}
+        piece = "".join(f"{key}: {value}\n" for key, value in fields.items() if value)
+        piece += f"data: {text}\n\n"
         raw = piece.encode()
         self._writer.write(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
         await self._writer.drain()
@@ -79,46 +88,71 @@ class Loopback:
     port: int
     requests: list[Request] = field(default_factory=list[Request])
     closing: asyncio.Event = field(default_factory=asyncio.Event)
+    server: asyncio.Server | None = None
+    idle: set[asyncio.StreamWriter] = field(default_factory=set[asyncio.StreamWriter])
+    busy: set[asyncio.StreamWriter] = field(default_factory=set[asyncio.StreamWriter])
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
+    def refuse(self) -> None:
+        """Take no connection any more; what is being answered goes on."""
+        if self.server is not None:
+            self.server.close()
+        for writer in self.idle:
+            writer.close()
+
+    def stop(self) -> None:
+        """Be gone at once."""
+        self.refuse()
+        for writer in self.busy:
+            writer.close()
+
 
 @asynccontextmanager
 async def serve(
-    make_handler: Callable[[Loopback], Handler], *, port: int = 0
+    make_handler: Callable[[Loopback], Handler],
+    *,
+    port: int = 0,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncGenerator[Loopback]:
     """Serve on 127.0.0.1 until the end of the block; `port` 0 takes a free one."""
     loopback = Loopback(port=0)
     handle = make_handler(loopback)
-    open_now: dict[asyncio.Task[object], asyncio.StreamWriter] = {}
+    open_now: set[asyncio.Task[object]] = set()
 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        open_now[task] = writer
+        open_now.add(task)
+        loopback.idle.add(writer)
         try:
             while not writer.is_closing() and (request := await _read(reader)) is not None:
                 loopback.requests.append(request)
-                await handle(request, Answer(writer))
+                loopback.idle.discard(writer)
+                loopback.busy.add(writer)
+                await handle(request, Answer(reader, writer))
+                loopback.busy.discard(writer)
+                loopback.idle.add(writer)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
+            loopback.idle.discard(writer)
+            loopback.busy.discard(writer)
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
-            del open_now[task]
+            open_now.discard(task)
 
-    server = await asyncio.start_server(connection, "127.0.0.1", port)
+    server = await asyncio.start_server(connection, "127.0.0.1", port, ssl=tls)
+    loopback.server = server
     loopback.port = cast("tuple[str, int]", server.sockets[0].getsockname())[1]
     try:
         yield loopback
     finally:
         loopback.closing.set()
-        server.close()
-        for writer in open_now.values():
-            writer.close()
+        loopback.stop()
         await asyncio.gather(*open_now, return_exceptions=True)
         await server.wait_closed()
 
