@@ -44,6 +44,7 @@ async def living(
     paced: bool = True,
     expiry: float = 300,
     bots: Mapping[str, str] = ONE_BOT,
+    admins: frozenset[str] = frozenset(),
 ) -> AsyncGenerator[Runtime]:
     """Run a gateway with bots (tokens by account) until the block ends, which is a clean shutdown."""
     clock = SystemClock()
@@ -72,7 +73,7 @@ async def living(
                 answering={("telegram", name): item for name, item in adapters.items()},
                 budgets={("telegram", name): PACE for name in adapters} if paced else {},
             ),
-            access=Access(AccessConfig(), allowed={"telegram": frozenset({"111"})}),
+            access=Access(AccessConfig(admins=admins), allowed={"telegram": frozenset({"111"})}),
             clock=clock,
             config=RuntimeConfig(approvals=ApprovalsConfig(timeout=expiry)),
         )
