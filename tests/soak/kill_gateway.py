@@ -1,7 +1,8 @@
 """Kills a real `hermes gateway run` at random instants while people write to it, and checks what is left.
 
 Ten people write on a Telegram of our own, ask for gated tools and allow them; each process gets
-SIGKILL after a random time, the last one works everything off. Printed: the seed and what was open
+SIGKILL after a random time or kills itself at a named point, the last one works everything off and
+must then hold no more than a fresh one. Printed: the seed and what was open
 at each kill. Run as `python -m tests.soak.kill_gateway --kills N --messages M`.
 """
 
@@ -18,8 +19,10 @@ from pathlib import Path
 from typing import Final, TypedDict
 
 from adapters.telegram.ids import SentIds
+from gateway.telemetry.faults import FaultPoint
 from tests.fakes.telegram.process import telegram_process
 from tests.soak.command import announced, dice_of, parser, tell
+from tests.soak.footprint import Footprint, footprint, running_with
 from tests.soak.ledger import counts, reading
 from tests.soak.town import People, call_of, is_repeat
 from tests.support.eventually import eventually
@@ -29,6 +32,10 @@ from tests.support.scripted import model_process, write_home
 LONGEST_LIFE: Final = 5.0
 """A process is killed anywhere in its start and the first moments of its work."""
 PAUSE: Final = 0.15
+ARMED_SHARE: Final = 0.25
+"""How many of the processes kill themselves at one of the named points, if they get there."""
+END_SECONDS: Final = 15.0
+"""Until the last server of a process that ended is gone."""
 DRAIN_SECONDS: Final = 600.0
 
 OPEN: Final = {
@@ -54,6 +61,7 @@ class Report(TypedDict):
 
     seed: int
     kills: int
+    kills_at_points: int
     messages: int
     conversations: int
     writes: int
@@ -72,23 +80,37 @@ class Siege:
     people: People
     dice: random.Random
     kills: int = 0
+    at_points: int = 0
     open_at_kill: Counter[str] = field(default_factory=Counter[str])
 
     def live(self, messages: int) -> None:
         """Let one process live for a while among people who write, then kill it."""
         end = time.monotonic() + self.dice.uniform(0, LONGEST_LIFE)
-        with Gateway(self.home, ready=False) as gateway:
+        fault = self._fault()
+        with Gateway(self.home, ready=False, env=fault) as gateway:
             while (left := end - time.monotonic()) > 0:
                 self.people.talk(messages)
                 self.people.press()
                 time.sleep(min(left, self.dice.uniform(0, PAUSE)))
-            if not gateway.running:
+                if fault and not gateway.running:
+                    break
+            if not gateway.running and not (fault and gateway.wait() == -signal.SIGKILL):
                 raise AssertionError(f"it ended by itself:\n{gateway.stderr}\n{_log(self.home)}")
-            gateway.signal(signal.SIGKILL)
+            if gateway.running:
+                gateway.signal(signal.SIGKILL)
+            else:
+                self.at_points += 1
             gateway.wait()
         self.kills += 1
         found = [what for what, query in OPEN.items() if _count(self.home, query)]
         self.open_at_kill.update(found or ["nothing"])
+
+    def _fault(self) -> dict[str, str]:
+        """Let some processes kill themselves at a named point: what is short is hit too."""
+        if self.dice.random() >= ARMED_SHARE:
+            return {}
+        point = self.dice.choice(tuple(FaultPoint))
+        return {"HERMES_FAULT": f"{point}:{self.dice.randint(1, 3)}:kill"}
 
     def drain(self, messages: int) -> list[str]:
         """Let the last process work everything off; return what it was wrong about."""
@@ -106,8 +128,28 @@ class Siege:
             except AssertionError as error:
                 still = {what: _count(self.home, query) for what, query in OPEN.items()}
                 return [f"{error}: {still}"]
+            held = footprint(gateway.pid)
             code = gateway.end()
-        return [] if code == 0 else [f"the last process exited {code}"]
+        found = [] if code == 0 else [f"the last process exited {code}"]
+        return found + [
+            f"after the end of everything: {each}" for each in held.beyond(self._fresh())
+        ]
+
+    def _fresh(self) -> Footprint:
+        """Return what a process holds that has answered a message of everybody and nothing else."""
+        with Gateway(self.home) as gateway:
+            self.people.greet()
+            held = footprint(gateway.pid)
+            gateway.end()
+        return held
+
+    def left_running(self) -> list[str]:
+        """Name the servers that outlived every gateway."""
+        try:
+            eventually(lambda: not running_with(str(self.runs)), seconds=END_SECONDS)
+        except AssertionError:
+            return [f"{len(running_with(str(self.runs)))} servers still run"]
+        return []
 
     def problems(self) -> list[str]:
         """Name everything that is not as promised."""
@@ -225,11 +267,13 @@ def run(*, kills: int, messages: int, conversations: int, seed: int) -> Report:
             for done in range(kills):
                 siege.live(messages * (done + 1) // kills)
             problems = siege.drain(messages)
+            problems += siege.left_running()
             problems += siege.problems()
             repeats = siege.marked_repeats
     return {
         "seed": seed,
         "kills": siege.kills,
+        "kills_at_points": siege.at_points,
         "messages": people.count,
         "conversations": conversations,
         "writes": len(people.writes),

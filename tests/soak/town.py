@@ -57,6 +57,15 @@ class People:
         if batch:
             self.service.do("say_many", messages=batch)
 
+    def greet(self) -> None:
+        """Let everybody write one message more and wait for its answer."""
+        for who in self.chats:
+            self.count += 1
+            text = f"message {self.count:05d}"
+            self.said[who].append(text)
+            said = self.service.do("say", chat=who, text=text)
+            self.service.do("wait", chat=who, contains=text, after=said["id"], seconds=60)
+
     def press(self) -> None:
         """Allow once, on each card that came since; each is pressed one time only."""
         for who in self.chats:
