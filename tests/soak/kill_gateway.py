@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypedDict
@@ -243,9 +245,9 @@ def _count(home: Path, query: str) -> int:
     return int(count)
 
 
-def run(*, kills: int, messages: int, conversations: int, seed: int) -> Report:
-    """Kill that many processes over that many messages; return what was counted."""
-    dice = dice_of(seed)
+@contextmanager
+def besieged(dice: random.Random, *, conversations: int) -> Generator[Siege]:
+    """Set up a home and its people; nothing runs for it before the first `live`."""
     with tempfile.TemporaryDirectory(prefix="hermes-siege-") as name:
         home, runs, record = Path(name) / "home", Path(name) / "runs", Path(name) / "asked"
         home.mkdir(mode=0o700)
@@ -262,26 +264,30 @@ def run(*, kills: int, messages: int, conversations: int, seed: int) -> Report:
             }
             sections = {"platforms": {"telegram": account}, "approvals": {"timeout": 3600}}
             write_home(home, model_url=url, runs=runs, sections=sections)
-            siege = Siege(home=home, runs=runs, people=people, dice=dice)
-            began = time.monotonic()
-            for done in range(kills):
-                siege.live(messages * (done + 1) // kills)
-            problems = siege.drain(messages)
-            problems += siege.left_running()
-            problems += siege.problems()
-            repeats = siege.marked_repeats
-    return {
-        "seed": seed,
-        "kills": siege.kills,
-        "kills_at_points": siege.at_points,
-        "messages": people.count,
-        "conversations": conversations,
-        "writes": len(people.writes),
-        "marked_repeats": repeats,
-        "open_at_kill": dict(siege.open_at_kill.most_common()),
-        "problems": problems,
-        "seconds": round(time.monotonic() - began, 1),
-    }
+            yield Siege(home=home, runs=runs, people=people, dice=dice)
+
+
+def run(*, kills: int, messages: int, conversations: int, seed: int) -> Report:
+    """Kill that many processes over that many messages; return what was counted."""
+    with besieged(dice_of(seed), conversations=conversations) as siege:
+        began = time.monotonic()
+        for done in range(kills):
+            siege.live(messages * (done + 1) // kills)
+        problems = siege.drain(messages)
+        problems += siege.left_running()
+        problems += siege.problems()
+        return {
+            "seed": seed,
+            "kills": siege.kills,
+            "kills_at_points": siege.at_points,
+            "messages": siege.people.count,
+            "conversations": conversations,
+            "writes": len(siege.people.writes),
+            "marked_repeats": siege.marked_repeats,
+            "open_at_kill": dict(siege.open_at_kill.most_common()),
+            "problems": problems,
+            "seconds": round(time.monotonic() - began, 1),
+        }
 
 
 def main() -> int:
