@@ -345,6 +345,8 @@ class Connection:
         started = self._clock.monotonic()
         self._session = session
         self.starts += 1
+        # Who asked while it was connecting has what was asked for.
+        self._mail.drop(Note.TRY_NOW, Note.RECONNECT)
         self._enter(ServerState.READY)
         self._tell_waiting()
         try:

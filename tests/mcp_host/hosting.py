@@ -139,6 +139,7 @@ async def running(
     mcp: McpConfig | None = None,
     ready: bool = True,
     models: ModelProvider | None = None,
+    schema_cache: Path | None = None,
 ) -> AsyncGenerator[Running]:
     """A host for these servers (one alone is called `s`), ready unless told otherwise."""
     wanted = {"s": servers} if isinstance(servers, ServerConfig) else dict(servers)
@@ -150,6 +151,7 @@ async def running(
         version="0.0.1",
         reload=lambda: dict(wanted),
         models=models,
+        schema_cache=schema_cache,
     ) as host:
         if ready:
             await host.wait_ready(30)
