@@ -23,6 +23,7 @@ from tests.fakes.mcp.memory import (
 )
 from tests.mcp_host.owning import owned
 from tests.support.eventually import eventually_async
+from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -49,6 +50,7 @@ async def test_a_server_that_answers_is_ready_with_its_tools() -> None:
         assert (await owner.call())["content"]
 
 
+@requirement("mcp.failure.tries")
 async def test_a_server_that_fails_is_tried_again_after_1_2_and_4_seconds_then_parked() -> None:
     async with owned(MemoryServers(handle=GONE)) as owner:
         for pause, attempts in ((1, 1), (2, 2), (4, 3)):
@@ -73,6 +75,7 @@ async def test_what_cannot_get_better_by_itself_parks_at_once() -> None:
         assert owner.connection.reason == "command not found: x"
 
 
+@requirement("case.mh16")
 async def test_a_parked_server_is_probed_after_five_minutes_and_gets_its_tools_back() -> None:
     async with owned(MemoryServers(ToolHostError("s", "no"), ToolHostError("s", "no"))) as owner:
         await owner.until(ServerState.PARKED)
@@ -89,6 +92,7 @@ async def test_a_parked_server_is_probed_after_five_minutes_and_gets_its_tools_b
         assert owner.connection.next_probe_at is None
 
 
+@requirement("mcp.parked.answers")
 async def test_a_call_to_a_parked_server_is_answered_at_once_and_wakes_it() -> None:
     async with owned(MemoryServers(ToolHostError("s", "no licence"))) as owner:
         await owner.until(ServerState.PARKED)
@@ -121,6 +125,7 @@ async def test_a_silent_server_fails_after_its_own_connect_timeout() -> None:
         await eventually_async(lambda: "no answer in 0.1 s" in owner.connection.reason)
 
 
+@requirement("mcp.protocol.auto")
 async def test_the_era_is_remembered_from_one_connection_to_the_next() -> None:
     async with owned(MemoryServers(handle=modern)) as owner:
         await owner.until(ServerState.READY)
@@ -150,6 +155,7 @@ async def test_transitions_are_logged_once(caplog: pytest.LogCaptureFixture) -> 
 # --- going down ---------------------------------------------------------------------------
 
 
+@requirement("mcp.failure.tries")
 async def test_a_lost_server_is_tried_five_times_then_parked_with_its_tools_known() -> None:
     async with owned(MemoryServers(legacy, handle=GONE)) as owner:
         await owner.until(ServerState.READY)
@@ -212,6 +218,7 @@ async def test_a_call_after_the_link_was_lost_waits_for_the_next_one() -> None:
         assert owner.servers.attempts == 2
 
 
+@requirement("mcp.failure.never_parks_on_call")
 async def test_a_timeout_cancels_the_call_on_the_wire_and_leaves_the_server_ready() -> None:
     async with owned(MemoryServers(hides("tools/call"))) as owner:
         await owner.until(ServerState.READY)
@@ -289,6 +296,7 @@ async def test_nonsense_in_the_handshake_is_a_reason_and_no_traceback() -> None:
 # --- the list of tools -------------------------------------------------------------------
 
 
+@requirement("mcp.list_changed")
 async def test_a_list_in_pages_is_read_whole() -> None:
     def paged(server: MemoryServer, message: Message) -> Message | None:
         if message["method"] != "tools/list":
@@ -367,6 +375,7 @@ async def test_a_server_without_tools_is_ready_too() -> None:
         await owner.until(ServerState.READY)
 
 
+@requirement("mcp.list_changed")
 async def test_two_hundred_changes_cost_at_most_two_refreshes() -> None:
     async with owned(MemoryServers()) as owner:
         await owner.until(ServerState.READY)
@@ -388,6 +397,7 @@ def busy(server: MemoryServer, message: Message) -> Message:
     return {"error": {"code": 1, "message": f"{server.last_words}busy with {message['method']}"}}
 
 
+@requirement("mcp.list_changed")
 async def test_a_refresh_that_fails_keeps_the_tools() -> None:
     async with owned(MemoryServers()) as owner:
         await owner.until(ServerState.READY)
@@ -402,6 +412,7 @@ async def test_a_refresh_that_fails_keeps_the_tools() -> None:
         assert owner.connection.catalog is not None
 
 
+@requirement("case.mh9")
 async def test_a_call_resolves_while_the_list_is_read_again() -> None:
     async with owned(MemoryServers(hides("tools/call"))) as owner:
         await owner.until(ServerState.READY)
@@ -417,6 +428,7 @@ async def test_a_call_resolves_while_the_list_is_read_again() -> None:
         assert (await call)["content"] == [1]
 
 
+@requirement("mcp.list_changed")
 async def test_a_modern_server_is_listened_to() -> None:
     def listening(server: MemoryServer, message: Message) -> Message | None:
         if message["method"] == "server/discover":
@@ -438,6 +450,7 @@ async def test_a_modern_server_is_listened_to() -> None:
 # --- many at once ---------------------------------------------------------------------------
 
 
+@requirement("mcp.discovery_concurrency")
 async def test_only_so_many_servers_connect_at_once() -> None:
     slots = Slots(2)
     servers = [MemoryServers(hides("initialize")) for _ in range(4)]
@@ -454,6 +467,7 @@ async def test_only_so_many_servers_connect_at_once() -> None:
         await eventually_async(lambda: [one.attempts for one in servers] == [1, 1, 1, 0])
 
 
+@requirement("mcp.discovery_concurrency")
 async def test_without_a_limit_all_connect_at_once() -> None:
     slots = Slots(0)
     servers = [MemoryServers(hides("initialize")) for _ in range(3)]

@@ -271,6 +271,7 @@ async def test_text_and_structured_content_and_files_all_arrive() -> None:
     ]
 
 
+@requirement("mcp.failure.never_parks_on_call")
 async def test_an_error_of_the_tool_keeps_its_text_and_structured_content() -> None:
     async with running(legacy()) as host:
         result = await host.call("fail")
@@ -356,6 +357,7 @@ async def test_the_time_of_a_call_leaves_out_what_people_took() -> None:
 # --- what is lost, and what runs again ---------------------------------------------------
 
 
+@requirement("mcp.retry_rule")
 async def test_a_write_whose_answer_was_lost_is_unknown_and_never_runs_again(
     tmp_path: Path,
 ) -> None:
@@ -370,6 +372,7 @@ async def test_a_write_whose_answer_was_lost_is_unknown_and_never_runs_again(
     assert lines_of(runs) == ["crash"]
 
 
+@requirement("mcp.retry_rule")
 async def test_a_read_whose_answer_was_lost_is_made_again_once(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     async with running(legacy("--runs", runs)) as host:
@@ -379,6 +382,7 @@ async def test_a_read_whose_answer_was_lost_is_made_again_once(tmp_path: Path) -
     assert lines_of(runs) == ["crash_once", "crash_once"]
 
 
+@requirement("mcp.retry_rule")
 async def test_a_call_that_was_never_sent_is_made_on_the_next_connection(tmp_path: Path) -> None:
     runs, starts = tmp_path / "runs", tmp_path / "starts"
     async with running(legacy("--runs", runs, "--starts", starts)) as host:
@@ -391,6 +395,7 @@ async def test_a_call_that_was_never_sent_is_made_on_the_next_connection(tmp_pat
     assert len(lines_of(starts)) == 2
 
 
+@requirement("mcp.failure.never_parks_on_call")
 async def test_a_write_that_timed_out_is_unknown_and_its_server_stays(tmp_path: Path) -> None:
     runs, cancelled = tmp_path / "runs", tmp_path / "cancelled"
     entry = legacy("--runs", runs, "--cancellations", cancelled, timeout=0.3)
@@ -409,6 +414,7 @@ async def test_a_write_that_timed_out_is_unknown_and_its_server_stays(tmp_path: 
     assert lines_of(runs) == ["hold", "never"]
 
 
+@requirement("mcp.parked.answers")
 async def test_a_parked_server_answers_at_once_with_the_reason_and_the_next_try(
     tmp_path: Path,
 ) -> None:

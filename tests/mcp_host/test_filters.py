@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from mcp_host.filters import ToolFilter
 from mcp_host.server_config import ToolsConfig
+from tests.support.requirement import requirement
 
 NAMES: list[str] = ["get_zones_eu", "get_zones_us", "delete-zone", "Delete-zone", "zone.read"]
 
@@ -16,6 +17,7 @@ def admitted(tools: dict[str, object]) -> list[str]:
     return [name for name in NAMES if admits.admits(name)]
 
 
+@requirement("mcp.filters.patterns")
 @pytest.mark.parametrize(
     ("tools", "expected"),
     [

@@ -119,6 +119,7 @@ async def test_servers_of_both_eras_are_listed_side_by_side() -> None:
         assert as_port.search("append text to the runs file", limit=3)
 
 
+@requirement("mcp.failure.never_delays_others", "case.ms8")
 async def test_a_server_that_fails_or_hangs_delays_no_other() -> None:
     servers = {
         "dead": legacy("--exit-at-start", 3),
@@ -147,6 +148,7 @@ async def test_waiting_for_servers_has_an_end() -> None:
         assert host.status().state is ServerState.CONNECTING
 
 
+@requirement("case.ms8")
 async def test_a_server_that_says_nothing_fails_after_its_own_connect_timeout() -> None:
     entry = legacy("--silent", "initialize", connect_timeout=0.3)
     async with running(entry, ready=False) as host:
@@ -247,6 +249,7 @@ async def test_tools_in_pages_are_all_registered() -> None:
         assert host.status().tools == len(names) > 100
 
 
+@requirement("mcp.list_changed")
 @pytest.mark.parametrize("make", [legacy, modern])
 async def test_a_changed_list_is_registered_without_a_reconnect(
     make: Callable[[], ServerConfig],
@@ -259,6 +262,7 @@ async def test_a_changed_list_is_registered_without_a_reconnect(
         assert host.status().state is ServerState.READY
 
 
+@requirement("case.mh16")
 async def test_a_parked_server_keeps_its_tools_known_and_gets_them_back(tmp_path: Path) -> None:
     broken, starts = tmp_path / "broken", tmp_path / "starts"
     clock = ManualClock()
@@ -280,6 +284,7 @@ async def test_a_parked_server_keeps_its_tools_known_and_gets_them_back(tmp_path
 # --- reload ---------------------------------------------------------------------------------
 
 
+@requirement("case.ms10")
 async def test_a_reload_touches_only_what_changed(tmp_path: Path) -> None:
     starts = {name: tmp_path / name for name in ("kept", "changed", "removed", "added")}
 
@@ -392,6 +397,7 @@ async def test_five_reconnects_of_a_server_that_stopped_answering_leave_one_proc
         assert [is_alive(pid) for pid in pids] == [False] * 5 + [True]
 
 
+@requirement("case.ms5")
 async def test_a_call_of_a_server_that_is_replaced_fails_fast(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     async with running(legacy("--runs", runs)) as host:

@@ -5,10 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_host.naming import MAX_ALIAS, alias_for, older_alias_for, toolset_for
+from tests.support.requirement import requirement
 
 LONG = "a_very_long_tool_name_" * 4
 
 
+@requirement("mcp.names.form")
 @pytest.mark.parametrize(
     ("server", "tool", "alias"),
     [
@@ -23,6 +25,7 @@ def test_what_is_no_letter_digit_or_underscore_becomes_an_underscore(
     assert alias_for(server, tool) == alias
 
 
+@requirement("mcp.names.form")
 def test_the_older_form_has_single_underscores() -> None:
     assert older_alias_for("my-api", "list-items") == "mcp_my_api_list_items"
 
@@ -31,6 +34,7 @@ def test_a_toolset_carries_the_name_of_its_server() -> None:
     assert toolset_for("my-api") == "mcp-my-api"
 
 
+@requirement("mcp.names.long")
 def test_a_long_name_is_cut_with_the_same_suffix_on_every_start() -> None:
     assert (
         alias_for("server", LONG)
@@ -38,11 +42,13 @@ def test_a_long_name_is_cut_with_the_same_suffix_on_every_start() -> None:
     )
 
 
+@requirement("mcp.names.long")
 def test_long_names_that_share_their_beginning_stay_apart() -> None:
     assert alias_for("server", f"{LONG}one") != alias_for("server", f"{LONG}two")
     assert alias_for("server", f"{LONG}-") != alias_for("server", f"{LONG}.")
 
 
+@requirement("case.tn5")
 @settings(deadline=None)
 @given(server=st.text(max_size=80), tool=st.text(max_size=200))
 def test_every_alias_is_a_name_that_model_apis_take(server: str, tool: str) -> None:

@@ -1,5 +1,7 @@
 """A server's process ends when it is unused or old, comes back by itself, and nobody notices."""
 
+from typing import Any
+
 import pytest
 
 from gateway.domain.tools import ServerState
@@ -77,7 +79,8 @@ async def test_an_old_server_is_replaced_at_once_with_its_tools_there_all_the_ti
 async def test_a_server_that_is_used_is_let_be_until_its_last_user_left(
     limit: str, then: tuple[ServerState, int]
 ) -> None:
-    async with owned(MemoryServers(), **{limit: 60, "keepalive_interval": 3600}) as owner:
+    limits: dict[str, Any] = {limit: 60, "keepalive_interval": 3600}
+    async with owned(MemoryServers(), **limits) as owner:
         await owner.until(ServerState.READY)
         async with owner.connection.turn():
             async with owner.connection.turn():

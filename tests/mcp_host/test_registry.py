@@ -121,6 +121,7 @@ def test_a_rotated_secret_or_a_setting_of_ours_is_the_same_server() -> None:
     assert server_sha(one) == server_sha(other)
 
 
+@requirement("case.tn1")
 def test_tools_of_one_server_that_would_share_an_alias_are_all_left_out() -> None:
     found = Registry([offer("fs", "read-file", "read_file", "read.file", "write")])
 
@@ -153,6 +154,7 @@ def test_a_tool_listed_twice_with_two_definitions_is_left_out() -> None:
     assert found.tools() == ()
 
 
+@requirement("mcp.names.form")
 @pytest.mark.parametrize("name", ["mcp__my_api__list_items", "mcp_my_api_list_items", "list-items"])
 def test_a_tool_is_found_by_alias_by_the_older_form_and_by_its_own_name(name: str) -> None:
     found = Registry([offer("my-api", "list-items"), offer("other", "put")])
@@ -163,6 +165,7 @@ def test_a_tool_is_found_by_alias_by_the_older_form_and_by_its_own_name(name: st
     assert spec.alias == "mcp__my_api__list_items"
 
 
+@requirement("mcp.names.form")
 def test_an_ambiguous_name_finds_nothing() -> None:
     found = Registry([offer("a", "b_c", "same"), offer("a_b", "c", "same")])
 

@@ -24,6 +24,7 @@ from tests.fakes.mcp.memory import (
     params,
 )
 from tests.support.eventually import eventually_async
+from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -246,30 +247,35 @@ async def test_a_changed_list_is_told_in_both_eras() -> None:
 # --- eras --------------------------------------------------------------------------------
 
 
+@requirement("mcp.protocol.auto")
 async def test_auto_shakes_hands_first() -> None:
     async with connected(legacy) as (session, server, _counts):
         assert session.era is Era.LEGACY
         assert methods(server) == ["initialize"]
 
 
+@requirement("mcp.protocol.auto")
 async def test_auto_discovers_when_the_handshake_is_refused() -> None:
     async with connected(modern) as (session, server, _counts):
         assert session.era is Era.MODERN
         assert methods(server) == ["initialize", "server/discover"]
 
 
+@requirement("mcp.protocol.auto")
 async def test_auto_starts_with_the_era_of_last_time() -> None:
     async with connected(modern, remembered=Era.MODERN) as (session, server, _counts):
         assert session.era is Era.MODERN
         assert methods(server) == ["server/discover"]
 
 
+@requirement("mcp.protocol.explicit")
 async def test_stateless_discovers_first_and_falls_back_once() -> None:
     async with connected(legacy, protocol=Protocol.STATELESS) as (session, server, _counts):
         assert session.era is Era.LEGACY
         assert methods(server) == ["server/discover", "initialize"]
 
 
+@requirement("mcp.protocol.explicit")
 async def test_stateless_does_not_fall_back_from_an_error_only_a_modern_server_gives() -> None:
     def refuse(server: MemoryServer, message: Message) -> Message | None:
         if message["method"] == "server/discover":
@@ -283,6 +289,7 @@ async def test_stateless_does_not_fall_back_from_an_error_only_a_modern_server_g
         assert methods(server) == ["server/discover"]
 
 
+@requirement("mcp.protocol.explicit")
 async def test_legacy_only_ever_shakes_hands() -> None:
     async with connected(modern, agree=False) as (session, server, _counts):
         with pytest.raises(MCPError):
