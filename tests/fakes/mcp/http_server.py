@@ -43,6 +43,11 @@ class HttpServer:
     """What its stream of news brings, None at an end of it; without one it offers no stream."""
 
     listening: asyncio.Event = field(default_factory=asyncio.Event)
+    offers: dict[str, Message] = field(default_factory=dict[str, Message])
+    """Its capabilities besides tools."""
+
+    results: dict[str, Message] = field(default_factory=dict[str, Message])
+    """What it answers to other methods."""
 
     @property
     def url(self) -> str:
@@ -132,7 +137,7 @@ class HttpServer:
         params: Message = message.get("params") or {}
         match message["method"]:
             case "initialize" if not self.modern:
-                capabilities = {"tools": {"listChanged": self.news is not None}}
+                capabilities = {"tools": {"listChanged": self.news is not None}, **self.offers}
                 return {"result": {**HANDSHAKE, "capabilities": capabilities}}
             case "initialize":
                 data = {"supported": [MODERN], "requested": "2025-11-25"}
@@ -148,6 +153,8 @@ class HttpServer:
                 return {"result": {"content": [{"type": "text", "text": text}]}}
             case "ping" if not self.modern:
                 return {"result": {}}
+            case method if method in self.results:
+                return {"result": self.results[method]}
             case method:
                 return {"error": {"code": -32601, "message": f"no {method}"}}
 
