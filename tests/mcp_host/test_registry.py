@@ -134,6 +134,18 @@ def test_tools_of_one_server_that_would_share_an_alias_are_all_left_out() -> Non
     )
 
 
+@requirement("case.tn1")
+def test_a_tool_that_has_its_name_already_keeps_it_from_those_that_come_later() -> None:
+    first = Registry([offer("fs", "read-file")])
+    later = Registry([offer("fs", "read_file", "read.file", "read-file")], before=first)
+    again = Registry([offer("fs", "read_file", "read.file", "read-file")], before=later)
+
+    for found in (later, again):
+        assert [spec.name for spec in found.tools()] == ["read-file"]
+        (warning,) = found.collisions
+        assert all(name in warning for name in ("read-file", "read_file", "read.file"))
+
+
 def test_servers_whose_names_become_one_lose_only_what_they_share() -> None:
     found = Registry([offer("foo-bar", "run", "one"), offer("foo_bar", "run", "two")])
 
