@@ -35,7 +35,8 @@ class HermesGroup(LazyGroup):
             help="Run the gateway, or ask and end the running one.",
         ),
         "mcp": LazyCommand(
-            target="gateway.cli.mcp:app", help="List, test and call the configured MCP servers."
+            target="gateway.cli.mcp:app",
+            help="List, test, call and change the configured MCP servers.",
         ),
         "send": LazyCommand(target="gateway.cli.send:app", help="Post a message as the bot."),
     }

@@ -1,4 +1,4 @@
-"""`hermes mcp`: which servers are configured, whether one works, and one call by hand."""
+"""`hermes mcp`: which servers are configured, whether one works, one call by hand, and changes."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,23 +7,29 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from gateway.cli.errors import CommandFailed, ExitCode, NoSuch
-from gateway.cli.invocation import Invocation, home_of, invocation_of
+from gateway.cli.invocation import home_of, invocation_of
+from gateway.cli.mcp_edit import add, disable, enable, remove
+from gateway.cli.mcp_home import at_terminal, entry_of, load_home, logs_of, redactor_of
+from gateway.cli.mcp_report import called, empty_report, report_of, tell_report
 from gateway.cli.output import print_data, print_json, say
+from gateway.cli.rest_of_line import RestOfLine
 
 if TYPE_CHECKING:
-    from gateway.app.servers import Entry, Operator, Request, Tested
-    from gateway.config.home import Home
-    from gateway.config.load import Loaded
+    from gateway.app.servers import Entry, Operator, Request
     from gateway.domain.canonical import CanonicalJson
-    from gateway.domain.tools import ToolResult, ToolSpec
-    from gateway.telemetry.redact import Redactor
+    from gateway.domain.tools import ToolSpec
 
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="List, test and call the configured MCP servers.",
+    help="List, test, call and change the configured MCP servers.",
 )
+
+app.command("add", cls=RestOfLine)(add)
+app.command("remove")(remove)
+app.command("enable")(enable)
+app.command("disable")(disable)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A server of mcp_servers.")]
@@ -39,7 +45,7 @@ def list_servers(ctx: typer.Context, *, as_json: AsJson = False) -> None:
 
     from gateway.app.servers import entries
 
-    _, loaded = _load(ctx)
+    _, loaded = load_home(ctx)
     found = entries(loaded)
     running = asyncio.run(_running(ctx))
     rows = [_row(entry, running) for entry in found]
@@ -69,21 +75,21 @@ def check(
     from gateway.app.servers import check_server
 
     request = None if call is None else _request(*call)
-    home, loaded = _load(ctx)
-    entry = _entry(loaded, name)
+    home, loaded = load_home(ctx)
+    entry = entry_of(loaded, name)
     if entry is None:
         if as_json:
-            print_json(_empty_report(name, "is not configured"))
+            print_json(empty_report(name, "is not configured"))
         raise NoSuch("server", name)
-    redactor = _redactor(loaded)
-    with _logs(home, loaded, redactor):
+    redactor = redactor_of(loaded)
+    with logs_of(home, loaded, redactor):
         operator = _operator(yes=False)
         tested = asyncio.run(check_server(home, loaded, entry, request=request, operator=operator))
-    report = _report(name, tested, request, redactor)
+    report = report_of(name, tested, request, redactor)
     if as_json:
         print_json(report)
     else:
-        _tell_report(report)
+        tell_report(report)
     if not report["ok"]:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -111,55 +117,20 @@ def call(
     from gateway.domain.tools import CallState
 
     request = _request(tool, arguments)
-    home, loaded = _load(ctx)
-    entry = _entry(loaded, name)
+    home, loaded = load_home(ctx)
+    entry = entry_of(loaded, name)
     if entry is None:
         raise NoSuch("server", name)
-    redactor = _redactor(loaded)
+    redactor = redactor_of(loaded)
     for warning in entry.warnings:
         say(f"warning: {redactor.redact(warning)}")
-    with _logs(home, loaded, redactor):
+    with logs_of(home, loaded, redactor):
         operator = _operator(yes=yes)
         result = asyncio.run(call_tool(home, loaded, entry, request, operator=operator))
-    shown = _called(request, result, redactor)
+    shown = called(request, result, redactor)
     print_json({"server": name, **shown})
     if result.state is not CallState.OK:
         raise CommandFailed(str(shown["text"]) or f"{tool} failed")
-
-
-# --- what the commands share --------------------------------------------------------
-
-
-def _load(ctx: typer.Context) -> "tuple[Home, Loaded]":
-    from gateway.config.load import load
-
-    invocation: Invocation = invocation_of(ctx)
-    home = home_of(ctx)
-    loaded = load(home, environ=invocation.environ)
-    invocation.secrets = loaded.secrets
-    for finding in loaded.findings.errors:
-        if finding.path == "mcp_servers":
-            say(str(finding))
-    return home, loaded
-
-
-def _entry(loaded: "Loaded", name: str) -> "Entry | None":
-    from gateway.app.servers import entries
-
-    return next((entry for entry in entries(loaded) if entry.name == name), None)
-
-
-def _redactor(loaded: "Loaded") -> "Redactor":
-    from gateway.telemetry.redact import Redactor
-
-    return Redactor(loaded.secrets)
-
-
-def _logs(home: "Home", loaded: "Loaded", redactor: "Redactor") -> Any:
-    from gateway.telemetry.logging import set_up
-
-    home.create()
-    return set_up(loaded.config.logging, redactor=redactor, logs=home.logs, stream=None)
 
 
 def _request(tool: str, arguments: str) -> "Request":
@@ -181,13 +152,7 @@ def _request(tool: str, arguments: str) -> "Request":
 def _operator(*, yes: bool) -> "Operator":
     from gateway.app.servers import Operator
 
-    return Operator(yes=yes, ask=_ask if _at_terminal() else None)
-
-
-def _at_terminal() -> bool:
-    # A stream is None when its descriptor was closed before the start.
-    streams = (sys.stdin, sys.stderr)
-    return all(stream is not None and stream.isatty() for stream in streams)  # pyright: ignore[reportUnnecessaryComparison]
+    return Operator(yes=yes, ask=_ask if at_terminal() else None)
 
 
 async def _ask(spec: "ToolSpec", arguments: "CanonicalJson") -> bool:
@@ -280,96 +245,3 @@ def _filter_words(include: Sequence[str] | None, exclude: Sequence[str]) -> Iter
         yield f"include {' '.join(include)}" if include else "no tools (include is empty)"
     elif exclude:
         yield f"exclude {' '.join(exclude)}"
-
-
-# --- test ---------------------------------------------------------------------------
-
-
-def _report(
-    name: str, tested: "Tested", request: "Request | None", redactor: "Redactor"
-) -> dict[str, Any]:
-    from gateway.domain.tools import CallState
-
-    agreed, called = tested.agreed, tested.call
-    report = _empty_report(name, redactor.redact(tested.error))
-    report["warnings"] = [redactor.redact(warning) for warning in tested.warnings]
-    if agreed is None:
-        return report
-    report |= {
-        "ok": True,
-        "era": agreed.era.value,
-        "protocol_version": agreed.protocol_version,
-        "connect_ms": round(agreed.seconds * 1000),
-        "tools": [
-            {"name": spec.name, "alias": spec.alias, "read_only": spec.read_only}
-            for spec in tested.tools
-        ],
-        "proved": ["it starts", "it agrees on a protocol", "it lists its tools"],
-        "not_proved": ["that a tool works (--call TOOL JSON)"],
-    }
-    del report["error"]
-    if called is not None and request is not None:
-        report["call"] = _called(request, called, redactor)
-        if called.state is CallState.OK:
-            report["proved"].append(f"{request.tool} works with these arguments")
-            report["not_proved"] = ["that its other tools work"]
-        else:
-            report |= {"ok": False, "error": report["call"]["text"] or f"{request.tool} failed"}
-    report["not_proved"].append("that no other server's tool has the same alias")
-    return report
-
-
-def _empty_report(name: str, error: str) -> dict[str, Any]:
-    return {
-        "server": name,
-        "ok": False,
-        "era": None,
-        "protocol_version": None,
-        "connect_ms": None,
-        "tools": [],
-        "warnings": [],
-        "error": error,
-        "proved": [],
-        "not_proved": ["that it can be connected"],
-    }
-
-
-def _called(request: "Request", result: "ToolResult", redactor: "Redactor") -> dict[str, Any]:
-    from gateway.domain.tools import CallState
-
-    # A failure can quote the server's last words, which may be about its variables.
-    fine = result.state is CallState.OK
-    shown: dict[str, Any] = {
-        "tool": request.tool,
-        "state": result.state.value,
-        "text": result.text if fine else redactor.redact(result.text),
-        "ms": result.ms,
-    }
-    if result.structured is not None:
-        shown["structured"] = result.structured
-    if result.meta:
-        shown["meta"] = result.meta
-    if result.attachments:
-        shown["attachments"] = [
-            {"kind": item.kind.value, "media_type": item.media_type, "size": item.size}
-            for item in result.attachments
-        ]
-    return shown
-
-
-def _tell_report(report: Mapping[str, Any]) -> None:
-    for warning in report["warnings"]:
-        say(f"warning: {warning}")
-    if report["connect_ms"] is None:
-        say(f"{report['server']}: {report['error']}")
-        return
-    print_data(
-        f"{report['server']}: connected in {report['connect_ms']} ms, {report['era']} "
-        f"(protocol {report['protocol_version']}), {len(report['tools'])} tools"
-    )
-    for tool in report["tools"]:
-        print_data(f"  {tool['name']} ({tool['alias']}){', read-only' * tool['read_only']}")
-    if "call" in report:
-        print_data(f"{report['call']['tool']}: {report['call']['state']}: {report['call']['text']}")
-    print_data(f"proved: {'; '.join(report['proved'])}")
-    print_data(f"not proved: {'; '.join(report['not_proved'])}")

@@ -8,7 +8,7 @@ Writes what it is given and nothing resolved: placeholders stay placeholders.
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from ruamel.yaml import YAML
@@ -59,24 +59,45 @@ def set_value(home: Home, key: str, value: object) -> None:
     save(home, changed(home, key, value))
 
 
-def changed(home: Home, key: str, value: object) -> str:
-    """Return the text of `config.yaml` with one dotted key set, without writing it.
+def changed(home: Home, key: str | Sequence[str], value: object) -> str:
+    """Return the text of `config.yaml` with one key set, without writing it.
+
+    The key is dotted, or given part by part: then a part may hold dots itself.
 
     Raises:
         ConfigError: As for `set_value`.
     """
-    name = str(home.config_file)
+    parts = _parts(key) if isinstance(key, str) else list(key)
     text = read_text(home.config_file) or ""
-    document = parse_document(text, name=name)
+    document = parse_document(text, name=str(home.config_file))
     if document is None:
         head = text if not text or text.endswith("\n") else f"{text}\n"
         root = CommentedMap()
-        _put(root, _parts(key), value, key)
+        _put(root, parts, value, ".".join(parts))
         return head.replace("---\n", "") + _dumped(_yaml(""), root)
     yaml = _yaml(text)
     root = cast("CommentedMap", yaml.load(text))
-    _put(root, _parts(key), value, key)
+    _put(root, parts, value, ".".join(parts))
     return _dumped(yaml, root)
+
+
+def without(home: Home, section: str, name: str) -> str:
+    """Return the text of `config.yaml` without one entry of a section, without writing it.
+
+    Raises:
+        ConfigError: The file cannot be parsed, or there is no such entry.
+    """
+    text = read_text(home.config_file) or ""
+    parse_document(text, name=str(home.config_file))
+    yaml = _yaml(text)
+    root: object = yaml.load(text)
+    entries: object = root.get(section) if isinstance(root, CommentedMap) else None
+    if isinstance(entries, CommentedMap):
+        key = _same_key(entries, name)
+        if key in entries:
+            del entries[key]
+            return _dumped(yaml, root)
+    raise ConfigError(f"{section}.{name}", "is not there")
 
 
 def save(home: Home, text: str) -> None:
@@ -136,10 +157,8 @@ def _parts(key: str) -> list[str]:
 def _put(root: CommentedMap, parts: list[str], value: object, key: str) -> None:
     at: CommentedMap = root
     while True:
-        name = _existing(at, parts)
-        count = name.count(".") + 1 if name is not None else 1
-        name = name if name is not None else parts[0]
-        done, parts = name, parts[count:]
+        done, count = _existing(at, parts) or (parts[0], 1)
+        parts = parts[count:]
         if not parts:
             at[_same_key(at, done)] = _quoted(value)
             return
@@ -152,13 +171,16 @@ def _put(root: CommentedMap, parts: list[str], value: object, key: str) -> None:
         at = below
 
 
-def _existing(at: CommentedMap, parts: list[str]) -> str | None:
-    """Return the longest present key that begins the rest: names may hold dots themselves."""
+def _existing(at: CommentedMap, parts: list[str]) -> tuple[str, int] | None:
+    """Return the longest present key that begins the rest, and how many parts it takes up.
+
+    Names may hold dots themselves.
+    """
     names = {str(name) for name in cast("Mapping[object, object]", at)}
     for count in range(len(parts), 0, -1):
         name = ".".join(parts[:count])
         if name in names:
-            return name
+            return name, count
     return None
 
 

@@ -176,6 +176,7 @@ def test_malformed_entries_cost_one_line_each_and_the_good_one_loads() -> None:
     ]
 
 
+@requirement("design.mcp.args_string")
 @pytest.mark.parametrize(
     ("entry", "line"),
     [

@@ -51,6 +51,7 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configured:
     return Configured(tmp_path)
 
 
+@requirement("design.mcp.json")
 def test_the_list_names_every_entry_also_the_broken_ones(
     configured: Configured, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,7 +115,7 @@ def test_an_empty_list_is_said_on_stderr(
     assert tuple(capsys.readouterr()) == ("", "no MCP server is configured\n")
 
 
-@requirement("case.in5")
+@requirement("case.in5", "design.mcp.json", "mcp_cli.test")
 @pytest.mark.parametrize(
     ("script", "era", "version"),
     [
@@ -183,6 +184,7 @@ def test_a_test_says_what_was_left_out(
     assert "not proved: that a tool works" in printed.out
 
 
+@requirement("mcp_cli.test")
 def test_a_server_that_cannot_start_fails_the_test_at_the_first_try(
     configured: Configured, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -202,6 +204,7 @@ def test_a_server_that_cannot_start_fails_the_test_at_the_first_try(
     assert "Traceback" not in printed.err
 
 
+@requirement("mcp_cli.test")
 @pytest.mark.parametrize("command", [["test", "bad"], ["call", "bad", "echo", "{}"]])
 def test_a_broken_entry_says_why(
     command: list[str], configured: Configured, capsys: pytest.CaptureFixture[str]
@@ -237,6 +240,7 @@ def test_what_cannot_be_asked_starts_nothing(
     assert configured.started == 0
 
 
+@requirement("mcp_cli.test")
 @pytest.mark.parametrize(
     ("call", "code"), [(["echo", '{"text": "hi"}'], 0), (["fail", "{}"], 1), (["nope", "{}"], 1)]
 )
@@ -251,6 +255,7 @@ def test_a_test_with_a_call_is_only_as_good_as_the_call(
     assert ("error" in report) is (code != 0)
 
 
+@requirement("design.mcp.call")
 def test_a_call_prints_its_result_as_json_and_is_logged(
     configured: Configured, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -276,6 +281,7 @@ def test_a_call_that_a_policy_holds_back_contacts_nobody(
     assert (configured.started, configured.ran) == (0, [])
 
 
+@requirement("design.mcp.call")
 @pytest.mark.parametrize("tool", ["write", "mcp__notes__write", "write_quietly"])
 def test_a_write_of_an_untrusted_server_does_not_run_without_a_yes(
     tool: str, configured: Configured, capsys: pytest.CaptureFixture[str]
@@ -288,6 +294,7 @@ def test_a_write_of_an_untrusted_server_does_not_run_without_a_yes(
     assert configured.ran == []
 
 
+@requirement("design.mcp.call")
 def test_a_yes_runs_the_call_once(
     configured: Configured, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,5 @@
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,27 @@ def test_the_first_file_is_written_as_given_and_only_once(tmp_path: Path) -> Non
 )
 def test_an_argument_of_a_shell_is_read_as_a_person_means_it(text: str, value: object) -> None:
     assert parse_argument(text) == value
+
+
+@requirement("config.writer.atomic")
+def test_whoever_reads_while_it_is_written_sees_a_whole_file(home: Home) -> None:
+    seen: set[object] = set()
+    over = threading.Event()
+
+    def read() -> None:
+        while not over.is_set():
+            seen.add(load(home, environ={}).config.gateway.max_rounds)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for rounds in range(20, 80):
+            set_value(home, "gateway.max_rounds", rounds)
+    finally:
+        over.set()
+        reader.join()
+
+    # A half-written file would have been an error, or the default.
+    assert seen <= set(range(20, 80))
+    assert len(seen) > 1
+    assert [path.name for path in home.path.iterdir()] == ["config.yaml"]
