@@ -37,7 +37,6 @@ class LiveServers:
         self._redactor = redactor
         # Whoever loaded it first has told these.
         self._told = loaded.findings.items
-        self._summary = ""
         self._report(loaded)
 
     @property
@@ -68,10 +67,7 @@ class LiveServers:
             if finding not in self._told:
                 logger.warning("configuration: %s: %s", finding.path, finding.message)
         self._told = found
-        summary = _summary(current)
-        if summary != self._summary:
-            self._summary = summary
-            logger.info("%s", summary)
+        logger.info("%s", _summary(current))
 
 
 @asynccontextmanager

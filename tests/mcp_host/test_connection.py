@@ -103,6 +103,7 @@ async def test_a_call_to_a_parked_server_is_answered_at_once_and_wakes_it() -> N
         await owner.until(ServerState.READY)
 
 
+@requirement("mcp.start.cold_wait")
 async def test_a_call_to_a_connecting_server_waits_for_it() -> None:
     async with owned(MemoryServers(GONE)) as owner:
         await owner.settle()
@@ -112,6 +113,7 @@ async def test_a_call_to_a_connecting_server_waits_for_it() -> None:
         assert (await call)["content"]
 
 
+@requirement("mcp.start.cold_wait")
 async def test_a_call_waits_for_a_connecting_server_no_longer_than_its_connect_timeout() -> None:
     async with owned(MemoryServers(handle=hides("initialize")), connect_timeout=0.1) as owner:
         with pytest.raises((ServerUnavailable, ServerParked)) as caught:

@@ -139,6 +139,7 @@ async def test_a_server_that_fails_or_hangs_delays_no_other() -> None:
         assert "no licence" in host.status("dead").reason
 
 
+@requirement("mcp.start.cold_wait")
 async def test_waiting_for_servers_has_an_end() -> None:
     async with running(legacy("--silent", "initialize"), ready=False) as host:
         began = time.monotonic()

@@ -8,7 +8,7 @@ from gateway.domain.tools import CallState, ServerState
 from mcp_host.server_config import ServerConfig
 from tests.fakes.loopback_http import Answer, Handler, Loopback, Request, serve
 from tests.fakes.mcp.http_server import HttpServer, mcp_server
-from tests.mcp_host.hosting import running
+from tests.mcp_host.hosting import legacy, running
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually_async
 from tests.support.requirement import requirement
@@ -92,3 +92,16 @@ async def test_a_server_that_starts_after_the_gateway_is_found_by_the_next_probe
             clock.advance(400)
             await eventually_async(lambda: host.status().state is ServerState.READY)
             assert (await host.call("echo", "here")).text == "here"
+
+
+@requirement("case.ms12")
+async def test_a_process_that_exits_at_its_start_leaves_a_good_remote_server_alone() -> None:
+    async with mcp_server() as server:
+        servers = {"bad": legacy("--exit-at-start", 3), "good": ServerConfig(url=server.url)}
+        async with running(servers, ready=False) as host:
+            host.host.connect()
+            await eventually_async(lambda: "exited with code 3" in host.status("bad").reason)
+            await eventually_async(lambda: host.status("good").state is ServerState.READY)
+
+            assert (await host.call("echo", "hi", server="good")).text == "hi"
+        assert server.methods().count("initialize") == 1

@@ -14,6 +14,7 @@ from tests.fakes.house import running
 from tests.fakes.loopback import PLATFORM, Loopback
 from tests.fakes.model import ScriptedModel, calls_tool, says
 from tests.fakes.tools import FakeTools, tool
+from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -92,6 +93,7 @@ async def test_a_form_whose_server_is_gone_with_the_process_is_closed_visibly(
     assert len(tools.ran) == 1
 
 
+@requirement("mcp.start.cold_wait")
 async def test_the_first_turn_gives_the_servers_time_and_later_ones_do_not(tmp_path: Path) -> None:
     tools = FakeTools(specs=[tool("add")])
 
