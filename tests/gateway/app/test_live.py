@@ -59,3 +59,26 @@ def test_an_entry_that_becomes_invalid_keeps_its_last_good_form(tmp_path: Path) 
     # An entry that is not there any more is not kept.
     write(home, b=GOOD)
     assert set(servers.load()) == {"b"}
+
+
+@requirement("fault.f37")
+@pytest.mark.parametrize(
+    "text", ["mcp_servers: {a: {comm", "", "mcp_servers: [1]\n", "a: \0\n", None]
+)
+def test_a_broken_file_lifts_no_rule_and_each_finding_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str | None
+) -> None:
+    home = Home(tmp_path)
+    write(home, a={"command": "good", "trust": "untrusted", "tools": {"policy": {"w*": "deny"}}})
+    servers = live(home)
+    before = dict(servers.servers)
+    if text is None:
+        home.config_file.unlink()
+    else:
+        home.config_file.write_text(text)
+    held = [servers.load() for _ in range(3)]
+
+    assert [dict(each) for each in held] == [before] * 3
+    assert before["a"].tools.policy
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == len(servers.problems) > 0
