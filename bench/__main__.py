@@ -13,6 +13,7 @@ BENCHES: Final = (
     "turns",
     "turn_call",
     "host_call",
+    "tools",
     "model_call",
     "start",
     "help",

@@ -92,6 +92,7 @@ def test_the_time_of_a_turn_is_taken_for_each_one() -> None:
     assert min(taken) > 0
 
 
+@requirement("numbers.tool_call")
 def test_calls_are_timed_inside_a_turn_and_alone() -> None:
     ours, floor = Times(), Times()
 
