@@ -8,6 +8,7 @@ import typer
 
 from gateway.cli.errors import CommandFailed, ExitCode, NoSuch
 from gateway.cli.invocation import home_of, invocation_of
+from gateway.cli.mcp_configure import configure
 from gateway.cli.mcp_edit import add, disable, enable, remove
 from gateway.cli.mcp_home import at_terminal, entry_of, load_home, logs_of, redactor_of
 from gateway.cli.mcp_report import called, empty_report, report_of, tell_report
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 
 app.command("add", cls=RestOfLine)(add)
+app.command("configure")(configure)
 app.command("remove")(remove)
 app.command("enable")(enable)
 app.command("disable")(disable)

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from gateway.cli.errors import CommandFailed, NoSuch
-from gateway.cli.invocation import home_of, invocation_of
-from gateway.cli.mcp_home import at_terminal, entry_of, load_home, logs_of, redactor_of
+from gateway.cli.invocation import home_of
+from gateway.cli.mcp_home import (
+    SECTION,
+    at_terminal,
+    confirm,
+    entry_of,
+    load_home,
+    logs_of,
+    redactor_of,
+    write,
+)
 from gateway.cli.mcp_report import report_of, tell_report
 from gateway.cli.output import print_data, print_json, say
 from gateway.cli.rest_of_line import rest_of
@@ -17,7 +26,6 @@ from gateway.cli.rest_of_line import rest_of
 if TYPE_CHECKING:
     from gateway.config.home import Home
 
-SECTION: Final = "mcp_servers"
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A server of mcp_servers.")]
@@ -88,8 +96,8 @@ def add(
         raise CommandFailed(f"{name} is configured already; --force replaces it")
     if not yes and not as_json and at_terminal():
         program = " ".join([str(entry.get("command", url)), *(rest_of(ctx) or ())])
-        _confirm(f"Add {name} and connect to it ({program})?")
-    _write(ctx, home, name, (SECTION, name), entry)
+        confirm(f"Add {name} and connect to it ({program})?")
+    write(ctx, home, {(SECTION, name): entry})
     report = _tried(ctx, name)
     if as_json:
         print_json({"server": name, "written": True, "test": report})
@@ -101,17 +109,17 @@ def add(
 
 def remove(ctx: typer.Context, name: Name, *, yes: Yes = False, as_json: AsJson = False) -> None:
     """Remove a server from config.yaml; a running gateway ends it."""
-    from gateway.config.writer import save, without
-
     home = home_of(ctx)
     if not _is_there(home, name):
         raise NoSuch("server", name)
     if not yes and not as_json:
         if not at_terminal():
             raise CommandFailed(f"{name} is still there: without a terminal, --yes removes it")
-        _confirm(f"Remove {name} from {home.config_file}?")
+        confirm(f"Remove {name} from {home.config_file}?")
+    from gateway.config.writer import REMOVED
+
     left = _left_in_env(home, name)
-    save(home, without(home, SECTION, name))
+    write(ctx, home, {(SECTION, name): REMOVED})
     if as_json:
         print_json({"server": name, "removed": True, "left_in_env": left})
         return
@@ -137,28 +145,11 @@ def _switch(ctx: typer.Context, name: str, *, on: bool, as_json: bool) -> None:
     home = home_of(ctx)
     if not _is_there(home, name):
         raise NoSuch("server", name)
-    _write(ctx, home, name, (SECTION, name, "enabled"), on)
+    write(ctx, home, {(SECTION, name, "enabled"): on})
     if as_json:
         print_json({"server": name, "enabled": on})
     else:
         print_data(f"{name} is {'enabled' if on else 'disabled'}")
-
-
-def _write(
-    ctx: typer.Context, home: "Home", name: str, key: tuple[str, ...], value: object
-) -> None:
-    """Set the key, unless that makes the configuration worse."""
-    from gateway.config.load import check
-    from gateway.config.writer import changed, save
-
-    environ = invocation_of(ctx).environ
-    before = check(home, environ=environ).items
-    text = changed(home, key, value)
-    after = check(home, environ=environ, text=text)
-    wrong = [item for item in after.errors if item not in before]
-    if wrong:
-        raise CommandFailed(f"nothing was changed: {wrong[0].path}: {wrong[0].message}")
-    save(home, text)
 
 
 def _is_there(home: "Home", name: str) -> bool:
@@ -198,8 +189,3 @@ def _tried(ctx: typer.Context, name: str) -> dict[str, Any]:
     with logs_of(home, loaded, redactor):
         tested = asyncio.run(check_server(home, loaded, entry, request=None, operator=Operator()))
     return report_of(name, tested, None, redactor)
-
-
-def _confirm(question: str) -> None:
-    if not typer.confirm(question, err=True):
-        raise CommandFailed("nothing was changed")

@@ -1,18 +1,23 @@
 """What the `hermes mcp` commands share: the home's configuration, one entry of it, and the logs."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from gateway.cli.errors import CommandFailed
 from gateway.cli.invocation import Invocation, home_of, invocation_of
 from gateway.cli.output import say
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gateway.app.servers import Entry
     from gateway.config.home import Home
     from gateway.config.load import Loaded
     from gateway.telemetry.redact import Redactor
+
+SECTION: Final = "mcp_servers"
 
 
 def load_home(ctx: typer.Context) -> "tuple[Home, Loaded]":
@@ -56,3 +61,24 @@ def at_terminal() -> bool:
     # A stream is None when its descriptor was closed before the start.
     streams = (sys.stdin, sys.stderr)
     return all(stream is not None and stream.isatty() for stream in streams)  # pyright: ignore[reportUnnecessaryComparison]
+
+
+def confirm(question: str) -> None:
+    """Ask at the terminal; anything but a yes ends the command."""
+    if not typer.confirm(question, err=True):
+        raise CommandFailed("nothing was changed")
+
+
+def write(ctx: typer.Context, home: "Home", changes: "Mapping[tuple[str, ...], object]") -> None:
+    """Write changes of config.yaml, unless they make it worse."""
+    from gateway.config.load import check
+    from gateway.config.writer import edited, save
+
+    environ = invocation_of(ctx).environ
+    before = check(home, environ=environ).items
+    text = edited(home, changes)
+    after = check(home, environ=environ, text=text)
+    wrong = [item for item in after.errors if item not in before]
+    if wrong:
+        raise CommandFailed(f"nothing was changed: {wrong[0].path}: {wrong[0].message}")
+    save(home, text)

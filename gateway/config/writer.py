@@ -20,6 +20,9 @@ from gateway.config.files import create_file, replace_file
 from gateway.config.home import Home
 from gateway.domain.errors import ConfigError, HomeError
 
+REMOVED: Final = object()
+"""The value of a key that is to go."""
+
 _WIDTH: Final = 4096
 _PLAIN: Final = re.compile(
     r"true|false|null|~|[-+]?\d+|[-+]?\d+\.\d*(?:[eE][-+]?\d+)?", re.IGNORECASE
@@ -59,45 +62,33 @@ def set_value(home: Home, key: str, value: object) -> None:
     save(home, changed(home, key, value))
 
 
-def changed(home: Home, key: str | Sequence[str], value: object) -> str:
-    """Return the text of `config.yaml` with one key set, without writing it.
-
-    The key is dotted, or given part by part: then a part may hold dots itself.
+def changed(home: Home, key: str, value: object) -> str:
+    """Return the text of `config.yaml` with one dotted key set, without writing it.
 
     Raises:
         ConfigError: As for `set_value`.
     """
-    parts = _parts(key) if isinstance(key, str) else list(key)
+    return edited(home, {tuple(_parts(key)): value})
+
+
+def edited(home: Home, changes: Mapping[tuple[str, ...], object]) -> str:
+    """Return the text of `config.yaml` with keys set, or taken out (`REMOVED`), without writing it.
+
+    A key is given part by part; a part may hold dots itself.
+
+    Raises:
+        ConfigError: As for `set_value`.
+    """
     text = read_text(home.config_file) or ""
-    document = parse_document(text, name=str(home.config_file))
-    if document is None:
+    if parse_document(text, name=str(home.config_file)) is None:
         head = text if not text or text.endswith("\n") else f"{text}\n"
         root = CommentedMap()
-        _put(root, parts, value, ".".join(parts))
+        _apply(root, changes)
         return head.replace("---\n", "") + _dumped(_yaml(""), root)
     yaml = _yaml(text)
     root = cast("CommentedMap", yaml.load(text))
-    _put(root, parts, value, ".".join(parts))
+    _apply(root, changes)
     return _dumped(yaml, root)
-
-
-def without(home: Home, section: str, name: str) -> str:
-    """Return the text of `config.yaml` without one entry of a section, without writing it.
-
-    Raises:
-        ConfigError: The file cannot be parsed, or there is no such entry.
-    """
-    text = read_text(home.config_file) or ""
-    parse_document(text, name=str(home.config_file))
-    yaml = _yaml(text)
-    root: object = yaml.load(text)
-    entries: object = root.get(section) if isinstance(root, CommentedMap) else None
-    if isinstance(entries, CommentedMap):
-        key = _same_key(entries, name)
-        if key in entries:
-            del entries[key]
-            return _dumped(yaml, root)
-    raise ConfigError(f"{section}.{name}", "is not there")
 
 
 def save(home: Home, text: str) -> None:
@@ -152,6 +143,22 @@ def _parts(key: str) -> list[str]:
     if not all(parts):
         raise ConfigError(key or "the key", "is not a key: write section.key")
     return parts
+
+
+def _apply(root: CommentedMap, changes: Mapping[tuple[str, ...], object]) -> None:
+    for parts, value in changes.items():
+        if value is REMOVED:
+            _take_out(root, parts)
+        else:
+            _put(root, list(parts), value, ".".join(parts))
+
+
+def _take_out(root: CommentedMap, parts: Sequence[str]) -> None:
+    at: object = root
+    for name in parts[:-1]:
+        at = at.get(_same_key(at, name)) if isinstance(at, CommentedMap) else None
+    if isinstance(at, CommentedMap):
+        at.pop(_same_key(at, parts[-1]), None)
 
 
 def _put(root: CommentedMap, parts: list[str], value: object, key: str) -> None:
