@@ -73,6 +73,14 @@ class Entry:
         if self.connection is not None:
             await self.connection.settled()
 
+    async def started(self) -> None:
+        """Return when a try of it has ended; at once when it sleeps or is disabled."""
+        if self.owner is None or self.sleeps:
+            return
+        await self.made.wait()
+        if self.connection is not None:
+            await self.connection.tried()
+
     async def tried(self) -> "Connection | None":
         """Wake it and return the connection once a try of it has ended, None when disabled."""
         connection = await self.woken_up()

@@ -192,6 +192,11 @@ class McpHost:
                 added=added, removed=removed, changed=changed, parked=(*self._parked(), *unknown)
             )
 
+    async def wait_started(self, seconds: float) -> None:
+        """Return when every server that does not sleep was tried, at the latest in `seconds`."""
+        self.connect()
+        await _within(seconds, [server.started() for server in self._servers.values()])
+
     # --- for a check of one server ------------------------------------------------
 
     async def try_server(self, name: str) -> "Agreed":

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gateway.app.live import LiveServers, keeping_current
 from gateway.app.parts import (
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from store.open import OpenStore
 
 logger = logging.getLogger(__name__)
+
+SERVERS_SECONDS: Final = 60.0
+"""How long a start waits before it says how its servers did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +123,20 @@ async def run_gateway(
         async with asyncio.TaskGroup() as tasks:
             beating = tasks.create_task(heartbeat.run(), name="heartbeat")
             looking = tasks.create_task(_alarms(parts, runtime, desk).run(), name="alarms")
+            telling = tasks.create_task(_tell_of_servers(host), name="servers")
             working = tasks.create_task(runtime.run(), name="runtime")
             await runtime.ready.wait()
             await _serve(desk, path, working, ready)
             beating.cancel()
             looking.cancel()
+            telling.cancel()
+
+
+async def _tell_of_servers(host: "McpHost") -> None:
+    from gateway.runtime.server_replies import started
+
+    await host.wait_started(SERVERS_SECONDS)
+    logger.info("%s", started(host.servers()))
 
 
 def _load_the_rest() -> None:

@@ -231,9 +231,12 @@ def _row(entry: "Entry", running: Mapping[str, Mapping[str, Any]]) -> dict[str, 
 
 
 def _line(row: Mapping[str, Any]) -> str:
+    from gateway.domain.tools import ServerState
+    from gateway.runtime.server_replies import tools_shown
+
     parts = [f"{row['name']} {row['state']}"]
     if row["tools"] is not None:
-        parts.append(f"{row['tools']} tools")
+        parts.append(tools_shown(row["tools"], sleeps=row["state"] == ServerState.LAZY))
     if row["trust"] is not None:
         parts += [row["transport"], f"trust {row['trust']}"]
     if row["filter"] is not None:

@@ -9,12 +9,13 @@ from gateway.domain.errors import GatewayError
 from gateway.domain.ids import Actor, Place
 from gateway.domain.message import CommandGiven
 from gateway.domain.operations.inbound import StoredInbound
-from gateway.domain.tools import Reloaded, ServerState, ServerStatus, ToolSpec
+from gateway.domain.tools import Reloaded, ServerState, ToolSpec
 from gateway.ports import Clock, Readers, ToolHost
 from gateway.runtime.access import Access
 from gateway.runtime.approval_replies import ApprovalReplies
-from gateway.runtime.cards import clock_time, name_of, one_line
+from gateway.runtime.cards import name_of, one_line
 from gateway.runtime.commands import COMMANDS, find_command, nearest_command, plain_name
+from gateway.runtime.server_replies import counted, server_detail, server_line
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +124,7 @@ class CommandReplies:
                 f"Session: {view.message_count} messages, "
                 f"{view.input_tokens} tokens in, {view.output_tokens} out"
             )
-        lines.append(f"Waiting: {_count(waiting, 'message')}, {_count(len(asked), 'question')}")
+        lines.append(f"Waiting: {counted(waiting, 'message')}, {counted(len(asked), 'question')}")
         servers = self._host.servers()
         ready = sum(item.state is ServerState.READY for item in servers)
         lines.append(f"MCP servers: {ready} of {len(servers)} ready")
@@ -160,23 +161,12 @@ class CommandReplies:
         servers = self._host.servers()
         wanted = event.argument.strip()
         if not wanted:
-            lines = [self._server_line(item) for item in servers]
+            lines = [server_line(item) for item in servers]
             return "\n".join(f"- {line}" for line in lines) or "No MCP server is configured."
         found = next((item for item in servers if item.name == wanted), None)
         if found is None:
             return _no_server(wanted, [item.name for item in servers])
-        notes = "".join(f"\n- {one_line(note, MAX_QUERY)}" for note in found.notes)
-        return f"{self._server_line(found)}{notes}"
-
-    def _server_line(self, status: ServerStatus) -> str:
-        parts = [
-            f"**{one_line(status.name)}** {status.state.value}, {_count(status.tools, 'tool')}"
-        ]
-        if status.reason:
-            parts.append(one_line(status.reason, MAX_QUERY))
-        if status.next_probe_at is not None:
-            parts.append(f"next try at {clock_time(status.next_probe_at)}")
-        return ": ".join(parts)
+        return server_detail(found)
 
     async def _reload(self, stored: StoredInbound, event: CommandGiven) -> str:
         del stored
@@ -209,10 +199,6 @@ def _no_server(name: str, known: Sequence[str]) -> str:
 
 def _summary(spec: ToolSpec) -> str:
     return one_line(spec.title or spec.description or spec.name, MAX_SUMMARY)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _reloaded(reloaded: Reloaded, *, seconds: float) -> str:

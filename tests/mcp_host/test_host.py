@@ -285,7 +285,7 @@ async def test_a_parked_server_keeps_its_tools_known_and_gets_them_back(tmp_path
 # --- reload ---------------------------------------------------------------------------------
 
 
-@requirement("case.ms10")
+@requirement("command.reload_mcp.report", "case.ms10")
 async def test_a_reload_touches_only_what_changed(tmp_path: Path) -> None:
     starts = {name: tmp_path / name for name in ("kept", "changed", "removed", "added")}
 
@@ -327,6 +327,7 @@ async def test_a_disabled_server_is_torn_down_and_comes_back_when_enabled(tmp_pa
         assert (await host.call("echo", "x")).text == "x"
 
 
+@requirement("command.reload_mcp.report")
 async def test_a_named_server_is_reconnected_in_any_case_and_no_other(tmp_path: Path) -> None:
     starts = {name: tmp_path / name for name in ("a", "b")}
     servers = {name: legacy("--starts", path) for name, path in starts.items()}
@@ -341,6 +342,7 @@ async def test_a_named_server_is_reconnected_in_any_case_and_no_other(tmp_path: 
         assert unknown.parked == (("nobody", "is not configured"),)
 
 
+@requirement("command.reload_mcp.report")
 async def test_a_reload_tries_parked_servers_at_once_and_tells_which_stay_parked(
     tmp_path: Path,
 ) -> None:
@@ -355,6 +357,7 @@ async def test_a_reload_tries_parked_servers_at_once_and_tells_which_stay_parked
         assert host.status("late").state is ServerState.READY
 
 
+@requirement("command.reload_mcp.report")
 async def test_a_reload_lists_ready_servers_again(tmp_path: Path) -> None:
     lists = tmp_path / "lists"
     async with running(legacy("--lists", lists)) as host:

@@ -123,6 +123,8 @@ async def test_tools_are_known_at_once_while_their_server_still_connects(cache: 
         assert names(host) == first
         await host.host.wait_ready(0)
         assert names(host) == first
+        await host.host.wait_started(30)
+        assert [status.state for status in host.host.servers()] == [ServerState.READY] * 2
 
         result = await host.call("echo", "hi", server="old")
         assert result.state is CallState.OK

@@ -9,6 +9,7 @@ from gateway.runtime.commands import COMMANDS, find_command, nearest_command
 from tests.fakes.tools import tool
 from tests.support.clock import NOON
 from tests.support.people import ANNA, BEN, GROUP, ROOT, limit, people
+from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -91,6 +92,7 @@ async def test_status_tells_a_running_turn_from_one_that_waits_for_an_answer(
         asking.cancel()
 
 
+@requirement("command.mcp_tools")
 async def test_tools_are_listed_and_found(tmp_path: Path) -> None:
     async with people(tmp_path / "state.db") as chat:
         assert "no tools yet" in await chat.say("tools")
@@ -104,6 +106,7 @@ async def test_tools_are_listed_and_found(tmp_path: Path) -> None:
         assert await chat.say("tools", "zebra") == "No tool matches zebra."
 
 
+@requirement("command.mcp_tools")
 async def test_mcp_says_why_a_server_is_parked_and_when_it_is_tried_again(tmp_path: Path) -> None:
     parked = ServerStatus(
         name="linear",
@@ -120,10 +123,14 @@ async def test_mcp_says_why_a_server_is_parked_and_when_it_is_tried_again(tmp_pa
         at = (NOON + timedelta(minutes=5)).astimezone().strftime("%H:%M")
         line = f"**linear** parked, 0 tools: needs login\\u001b[31m: next try at {at}"
         assert await chat.say("mcp") == f"- {line}"
-        assert await chat.say("mcp", "linear") == f"{line}\n- 2 tools filtered by exclude"
+        assert await chat.say("mcp", "linear") == (
+            f"{line}\n- found 0, registered 0, filtered 0, collided 0"
+            "\n- 2 tools filtered by exclude"
+        )
         assert "There is no MCP server liner" in await chat.say("mcp", "liner")
 
 
+@requirement("command.reload_mcp.report")
 async def test_reload_reports_what_changed(tmp_path: Path) -> None:
     async with people(tmp_path / "state.db") as chat:
         assert await chat.say("reload-mcp", by=ROOT) == "Reloaded in 0.0 s. Nothing has changed."
