@@ -25,6 +25,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from mcp_host.param_headers import ParamHeaders
 from mcp_host.sampling import SAMPLE, SamplingRefused
 from mcp_host.transports.base import Link
 
@@ -136,6 +137,7 @@ class HostSession(ClientSession):
         self._sample_with_tools = sample_with_tools
         self._on_lists_changed = on_lists_changed
         self._ids = itertools.count(_FIRST_OWN_ID)
+        self._param_headers = ParamHeaders()
         super().__init__(
             dispatcher=self._host_dispatcher,
             message_handler=self._on_message,
@@ -185,6 +187,8 @@ class HostSession(ClientSession):
             if may_ask:
                 self._host_dispatcher.give_up(identifier)
             raise
+        if method == "tools/list" and self.era is Era.MODERN:
+            raw = self._param_headers.take(raw)
         return cast("dict[str, object]", raw)
 
     async def why_closed(self) -> str:
@@ -195,6 +199,10 @@ class HostSession(ClientSession):
         """Keep a 2026-07-28 server telling us of changes in its lists; returns when it stops."""
         wanted = {f"{name}ListChanged": True for name in lists}
         await self.request(LISTEN, {"notifications": wanted})
+
+    def _resolve_param_headers(self, name: str, arguments: Mapping[str, Any]) -> dict[str, str]:
+        # The SDK asks while it stamps a call; what it knows itself comes from lists it has read.
+        return self._param_headers.of(name, arguments)
 
     def _build_capabilities(self, version: str) -> wire.ClientCapabilities:
         # The SDK would advertise URL mode with any callback; a form is all we can show.
