@@ -78,6 +78,7 @@ async def test_calls_with_one_id_get_ids_of_their_own_and_the_reply_names_its_mo
     assert all(ids[1])
 
 
+@requirement("config.home.agent_log")
 async def test_the_agent_log_has_one_line_for_every_request() -> None:
     log = ListedLog()
     model = ScriptedModel([ModelUnavailable("m", "overloaded"), says("hello")])

@@ -5,6 +5,7 @@ from gateway.domain.tools import ServerState
 from gateway.runtime.config import ToolSearchConfig
 from gateway.runtime.prompt import listing_budget, system_prompt
 from tests.fakes.tools import FakeTools, tool
+from tests.support.requirement import requirement
 
 
 def prompt(host: FakeTools, *, deferred: bool = True, tokens: int = 4_000, own: str = "") -> str:
@@ -26,6 +27,7 @@ def test_it_holds_the_configured_text_the_date_and_every_tool() -> None:
     assert "mcp__demo__add_note" in text
 
 
+@requirement("tool_search.listing")
 def test_a_listing_over_its_budget_shrinks_to_servers_with_counts() -> None:
     text = prompt(FakeTools(specs=[tool(f"t{n}") for n in range(500)]), tokens=1_000)
 
@@ -33,6 +35,7 @@ def test_a_listing_over_its_budget_shrinks_to_servers_with_counts() -> None:
     assert "mcp__demo__t1" not in text
 
 
+@requirement("tool_search.listing")
 def test_servers_that_still_connect_or_are_parked_are_named() -> None:
     host = FakeTools(connecting=["slow"])
     status = replace(host.servers()[0], name="gone", state=ServerState.PARKED, reason="401\nno")
@@ -49,6 +52,7 @@ def test_servers_that_still_connect_or_are_parked_are_named() -> None:
     assert "gone: not available (401 no)" in text
 
 
+@requirement("tool_search.listing")
 def test_the_budget_is_a_share_of_the_window_and_never_above_the_setting() -> None:
     config = ToolSearchConfig(threshold_pct=5, listing_max_tokens=4_000)
 

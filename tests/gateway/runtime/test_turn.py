@@ -280,6 +280,7 @@ async def test_the_books_hold_every_reply_of_a_turn(tmp_path: Path) -> None:
         assert house.rows("SELECT input_tokens, output_tokens FROM session") == [(20, 10)]
 
 
+@requirement("config.home.agent_log")
 async def test_the_agent_log_has_a_line_for_each_model_and_tool_call(tmp_path: Path) -> None:
     tools = FakeTools()
     tools.add(tool("add"))

@@ -5,8 +5,10 @@ from gateway.telemetry import agent_log
 from gateway.telemetry.config import LoggingConfig
 from gateway.telemetry.logging import set_up
 from gateway.telemetry.redact import Redactor
+from tests.support.requirement import requirement
 
 
+@requirement("config.home.agent_log")
 def test_each_event_is_one_line_of_keys_and_values(tmp_path: Path) -> None:
     with set_up(LoggingConfig(), redactor=Redactor(), logs=tmp_path, stream=None):
         agent_log.model_call(
