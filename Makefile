@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 CODE := gateway adapters mcp_host store tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench soak lint fix types imports sizes audit service crash fresh lock clean
+.PHONY: help setup run test check bench soak lint fix types imports sizes audit service crash fresh conformance lock clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: $(VENV)/.ready  ## make .venv with hermes and the tools, from the hashed lock
 
@@ -61,6 +61,10 @@ fresh: setup  ## a clone of what is committed runs with two commands
 soak: setup  ## the full counts, JSON under bench/results
 	$(BIN)/python -m tests.soak.kill_chat --kills 200 --json bench/results/kill_chat.json
 	$(BIN)/python -m tests.soak.kill_gateway --kills 500 --messages 5000 --json bench/results/kill_gateway.json
+
+conformance: setup  ## the client scenarios of the MCP conformance suite, from npm (not part of `check`)
+	npm install --silent --no-audit --no-fund --prefix .conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22
+	$(BIN)/python -m tests.conformance.suite --json bench/results/conformance.json
 
 bench: setup  ## the figures of SPEC §19 that exist by now, JSON under bench/results
 	$(BIN)/python -m bench
