@@ -1,8 +1,9 @@
 """Makes an entry of `mcp_servers` from what a command line says. Reads and writes nothing."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 PRESETS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {"codex": ("codex", ("mcp-server",))}
 """The command and the arguments of servers that many people have (SPEC §13)."""
@@ -43,6 +44,14 @@ def entry_from(wanted: Wanted) -> dict[str, object]:
     if wanted.trust is not None:
         entry["trust"] = wanted.trust
     return entry
+
+
+def shown(entry: Mapping[str, object]) -> str:
+    """Return what an entry starts or reaches, as one would type it."""
+    if "url" in entry:
+        return str(entry["url"])
+    args = cast("list[str]", entry.get("args", []))
+    return shlex.join([str(entry["command"]), *args])
 
 
 def _started(wanted: Wanted, command: str, args: Sequence[str]) -> dict[str, object]:

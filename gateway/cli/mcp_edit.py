@@ -73,7 +73,7 @@ def add(
     ] = None,
 ) -> None:
     """Add a server to config.yaml and try it; it is written also when it cannot be reached."""
-    from gateway.app.server_entries import Unfit, Wanted, entry_from
+    from gateway.app.server_entries import Unfit, Wanted, entry_from, shown
 
     del args  # For the help alone: what stands behind it never gets here.
     wanted = Wanted(
@@ -95,8 +95,7 @@ def add(
     if not force and _is_there(home, name):
         raise CommandFailed(f"{name} is configured already; --force replaces it")
     if not yes and not as_json and at_terminal():
-        program = " ".join([str(entry.get("command", url)), *(rest_of(ctx) or ())])
-        confirm(f"Add {name} and connect to it ({program})?")
+        confirm(f"Add {name} and connect to it ({shown(entry)})?")
     write(ctx, home, {(SECTION, name): entry})
     report = _tried(ctx, name)
     if as_json:
@@ -109,6 +108,8 @@ def add(
 
 def remove(ctx: typer.Context, name: Name, *, yes: Yes = False, as_json: AsJson = False) -> None:
     """Remove a server from config.yaml; a running gateway ends it."""
+    from gateway.config.writer import REMOVED
+
     home = home_of(ctx)
     if not _is_there(home, name):
         raise NoSuch("server", name)
@@ -116,8 +117,6 @@ def remove(ctx: typer.Context, name: Name, *, yes: Yes = False, as_json: AsJson 
         if not at_terminal():
             raise CommandFailed(f"{name} is still there: without a terminal, --yes removes it")
         confirm(f"Remove {name} from {home.config_file}?")
-    from gateway.config.writer import REMOVED
-
     left = _left_in_env(home, name)
     write(ctx, home, {(SECTION, name): REMOVED})
     if as_json:

@@ -276,11 +276,22 @@ def test_the_rest_of_the_line_reaches_the_child_as_it_is(
     assert capsys.readouterr().out == ""
 
 
-def test_at_a_terminal_it_is_asked_for_first(home: Path) -> None:
+@pytest.mark.parametrize(
+    ("args", "question"),
+    [
+        (("remove", "notes"), "Remove notes from"),
+        (("add", "mine", "--preset", "codex"), "connect to it (codex mcp-server)?"),
+        (("add", "far", "--url", "http://x/mcp"), "connect to it (http://x/mcp)?"),
+        (("add", "mine", "--command", "x", "--args", "a b", "-c"), "(x 'a b' -c)?"),
+    ],
+)
+def test_at_a_terminal_it_is_asked_for_first(
+    home: Path, args: tuple[str, ...], question: str
+) -> None:
     (home / "config.yaml").write_text(WRITTEN)
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [str(BIN / "hermes"), "mcp", "remove", "notes"],
+        [str(BIN / "hermes"), "mcp", *args],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -294,4 +305,5 @@ def test_at_a_terminal_it_is_asked_for_first(home: Path) -> None:
         assert command.wait(30) == 1
     os.close(ours)
 
+    assert question in text.decode()
     assert (home / "config.yaml").read_text() == WRITTEN
