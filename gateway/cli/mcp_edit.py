@@ -127,13 +127,15 @@ def remove(ctx: typer.Context, name: Name, *, yes: Yes = False, as_json: AsJson 
         say(f"still in {home.env_file}: {', '.join(left)}")
 
 
-def enable(ctx: typer.Context, name: Name, *, as_json: AsJson = False) -> None:
+def enable(ctx: typer.Context, name: Name, *, yes: Yes = False, as_json: AsJson = False) -> None:
     """Let chats use a server again."""
+    del yes  # Taken as by the other commands; there is nothing to ask.
     _switch(ctx, name, on=True, as_json=as_json)
 
 
-def disable(ctx: typer.Context, name: Name, *, as_json: AsJson = False) -> None:
+def disable(ctx: typer.Context, name: Name, *, yes: Yes = False, as_json: AsJson = False) -> None:
     """Keep a server's entry, and do not start it."""
+    del yes  # Taken as by the other commands; there is nothing to ask.
     _switch(ctx, name, on=False, as_json=as_json)
 
 
