@@ -38,6 +38,7 @@ def configure(
     off: Annotated[
         list[str] | None, typer.Option("--off", metavar="TOOL", help="Keep it from chats.")
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Choose a server's tools; patterns of its filter that need not change stay as they are."""
@@ -50,7 +51,8 @@ def configure(
         raise NoSuch("server", name)
     if entry.config is None:
         raise CommandFailed(f"{name}: {entry.problem}")
-    if not on and not off and not at_terminal():
+    told = bool(on or off or yes)
+    if not told and not at_terminal():
         raise CommandFailed("without a terminal, say which: --on TOOL, --off TOOL")
     names = _offered(home, loaded, entry, entry.config)
     before = ToolFilter.of(entry.config.tools)
@@ -59,7 +61,7 @@ def configure(
         if tool not in names:
             raise NoSuch("tool", f"{tool} at {name}")
     wanted = (wanted | set(on or ())) - set(off or ())
-    if not on and not off:
+    if not told:
         wanted = _ticked(names, wanted)
     after = choose(before, names, wanted)
     if after != before:

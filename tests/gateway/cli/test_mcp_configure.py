@@ -64,6 +64,17 @@ def test_a_choice_that_changes_nothing_writes_nothing(configured: Configured) ->
     assert (configured.home / "config.yaml").read_text() == text
 
 
+@requirement("mcp_cli.no_tty")
+def test_with_a_yes_the_choice_stays_as_it_is(
+    configured: Configured, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = write(configured, "    tools: {include: [echo]}\n")
+
+    assert main(["mcp", "configure", "s", "--yes", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tools"] == ["echo"]
+    assert (configured.home / "config.yaml").read_text() == text
+
+
 def test_everything_chosen_is_no_filter(configured: Configured) -> None:
     write(configured, "    tools: {exclude: [echo], policy: {'*': ask}}\n")
 
