@@ -69,8 +69,10 @@ conformance: setup  ## the client scenarios of the MCP conformance suite, from n
 bench: setup  ## the figures of SPEC §19 that exist by now, JSON under bench/results
 	$(BIN)/python -m bench
 
+# Extras are written out: pip refuses a hashed lock whose package another one wants with an extra
+# as soon as a newer release of it exists.
 lock: setup  ## renew requirements.lock from pyproject.toml
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras --extra dev \
 	  --no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o requirements.lock
 
 clean:
