@@ -12,7 +12,6 @@ from typing import Final, cast
 from gateway.domain.tools import ToolHit, ToolSpec
 
 DEFAULT_LIMIT: Final = 5
-MAX_LIMIT: Final = 25
 
 _MAX_QUERY: Final = 1_000
 _MAX_WORDS: Final = 16
@@ -58,11 +57,11 @@ class ToolIndex:
             )
 
     def search(self, query: str, *, limit: int = DEFAULT_LIMIT) -> tuple[ToolHit, ...]:
-        """Return the best matches for any text at all; `limit` is held between 1 and 25."""
+        """Return the best matches for any text at all; `limit` is at least 1."""
         words = _words_of(query)
         if not words:
             return ()
-        limit = max(1, min(limit, MAX_LIMIT))
+        limit = max(1, min(limit, len(self._specs)))
         hits = self._match(self._expression(words), limit)
         if hits:
             return hits

@@ -35,14 +35,23 @@ class Progress(Protocol):
 class TerminalAdapter:
     """Implements `gateway.ports.Adapter`; `run` ends at the end of input.
 
-    At the end of input nobody can answer any more: what still waits is stopped.
+    At the end of input nobody can answer any more: what still waits is stopped. `toolsets` are
+    the only ones that what is typed may use, none named is all.
     """
 
     platform = PLATFORM
     account = ""
 
-    def __init__(self, screen: Screen, progress: Progress, clock: Clock) -> None:
+    def __init__(
+        self,
+        screen: Screen,
+        progress: Progress,
+        clock: Clock,
+        *,
+        toolsets: tuple[str, ...] = (),
+    ) -> None:
         self._screen = screen
+        self._toolsets = toolsets
         self._progress = progress
         self._clock = clock
         # Native ids are unique over all runs: a random run and a number in it.
@@ -110,7 +119,12 @@ class TerminalAdapter:
 
     def _line(self, text: str) -> Line:
         self._received += 1
-        return Line(text=text, native_id=f"{self._run}:{self._received}", at=self._clock.now())
+        return Line(
+            text=text,
+            native_id=f"{self._run}:{self._received}",
+            at=self._clock.now(),
+            toolsets=self._toolsets,
+        )
 
     async def _take(self, line: Line, sink: EventSink) -> None:
         event = event_of(line, self._current())

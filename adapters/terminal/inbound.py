@@ -17,13 +17,17 @@ from gateway.domain.message import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """What was typed; `native_id` is unique over all runs of this home."""
+    """What was typed; `native_id` is unique over all runs of this home.
+
+    `toolsets`: the only ones its turn may use, none named is all.
+    """
 
     text: str
     native_id: str
     at: datetime
     place: Place = PLACE
     sender: Actor = PERSON
+    toolsets: tuple[str, ...] = ()
 
     @property
     def dedupe(self) -> str:
@@ -51,6 +55,7 @@ def event_of(line: Line, card: OpenCard | None) -> InboundEvent | NotUnderstood 
         sent_at=line.at,
         text=line.text,
         mentions_us=True,
+        toolsets=line.toolsets,
     )
 
 
@@ -65,6 +70,7 @@ def command(line: Line) -> CommandGiven:
         sent_at=line.at,
         name=name.lower().replace("_", "-"),
         argument=argument.strip(),
+        toolsets=line.toolsets,
     )
 
 

@@ -34,12 +34,14 @@ ONE_QUESTION_WAIT: Final = 30.0
 class TerminalChat:
     """How `hermes chat` runs: on which screen, and whether somebody can answer cards there.
 
-    `redactor` masks the logs; secrets that a reload brings are added to it.
+    `redactor` masks the logs; secrets that a reload brings are added to it. `toolsets` are the
+    only ones it may use, none named is all.
     """
 
     screen: "Screen"
     redactor: "Redactor"
     interactive: bool = True
+    toolsets: tuple[str, ...] = ()
 
 
 async def run_terminal(
@@ -71,7 +73,8 @@ async def run_terminal(
             open_host(home, loaded.config, clock, live.load, on_demand=True, provider=provider)
         )
         before = await store.readers.inbox.last_turn(PLACE)
-        adapter = TerminalAdapter(chat.screen, TerminalProgress(store.readers, commits), clock)
+        progress = TerminalProgress(store.readers, commits)
+        adapter = TerminalAdapter(chat.screen, progress, clock, toolsets=chat.toolsets)
         runtime = _terminal_runtime(chat, loaded.config, store, provider, host, adapter)
         received = stack.enter_context(ending_on_signal(runtime))
         if chat.interactive:

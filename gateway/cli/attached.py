@@ -35,12 +35,16 @@ _PAUSES: Final = {"asking": Activity.ASKING, "end": Activity.SETTLED}
 
 
 async def chat_attached(
-    client: "SocketClient", open_screen: "Callable[[], Screen]", *, interactive: bool
+    client: "SocketClient",
+    open_screen: "Callable[[], Screen]",
+    *,
+    interactive: bool,
+    toolsets: "Sequence[str]" = (),
 ) -> bool:
     """Chat through the running gateway until the input ends; False when its last turn failed.
 
     `interactive` false: one question, of which only the reply is shown. The screen is opened
-    once the gateway answers.
+    once the gateway answers. `toolsets` are the only ones it may use, none named is all.
 
     Raises:
         GatewayNotRunning: Nothing was read from the screen.
@@ -48,7 +52,7 @@ async def chat_attached(
         GatewayRefused: The gateway ended, or cannot do it.
     """
     async with client.follow(CLIENT, interactive=interactive) as lines:
-        chat = _Chat(client, open_screen(), interactive=interactive)
+        chat = _Chat(client, open_screen(), interactive=interactive, toolsets=toolsets)
         async with asyncio.TaskGroup() as tasks:
             following = tasks.create_task(chat.follow(lines), name="chat:follow")
             await chat.adapter.run(chat)
@@ -61,11 +65,19 @@ async def chat_attached(
 class _Chat:
     """Implements the terminal's `Progress` and `EventSink` on the API."""
 
-    def __init__(self, client: "SocketClient", screen: "Screen", *, interactive: bool) -> None:
+    def __init__(
+        self,
+        client: "SocketClient",
+        screen: "Screen",
+        *,
+        interactive: bool,
+        toolsets: "Sequence[str]",
+    ) -> None:
         clock = SystemClock()
         self._client = client
         self._screen = screen
         self._interactive = interactive
+        self._toolsets = toolsets
         self._cards = Cards(PLACE, clock)
         self._changed = asyncio.Event()
         self._given = 0
@@ -158,7 +170,11 @@ class _Chat:
     async def _give(self, text: str) -> None:
         self.failed = False
         given = self._client.give(
-            CLIENT, text, event_id=secrets.token_hex(8), interactive=self._interactive
+            CLIENT,
+            text,
+            event_id=secrets.token_hex(8),
+            interactive=self._interactive,
+            toolsets=self._toolsets,
         )
         async with given as lines:
             accepted = await anext(lines)

@@ -24,19 +24,29 @@ def chat(
         str | None,
         typer.Option("-q", "--query", metavar="TEXT", help="Ask this, print the reply, end."),
     ] = None,
+    toolsets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-t",
+            "--toolsets",
+            metavar="mcp-A,mcp-B",
+            help="Offer only these MCP toolsets, and print which are left out.",
+        ),
+    ] = None,
 ) -> None:
     """Chat in the terminal, or on a pipe one request a line; through the running gateway, if one runs.
 
     Works with no model (guided mode) and no token. Cards and forms are answered with a number,
-    a label or text; /help lists the commands.
+    a label or text; /help lists the commands. A toolset is what one server offers: mcp-NAME.
     """
     from gateway.app import Interrupted, OutputLost
+    from gateway.cli.toolsets import named
 
-    invocation = invocation_of(ctx)
+    invocation, wanted = invocation_of(ctx), named(toolsets)
     try:
-        fine = _attached(invocation, question)
+        fine = _attached(invocation, question, wanted)
         if fine is None:
-            fine = _in_process(invocation, question)
+            fine = _in_process(invocation, question, wanted)
     except OutputLost:
         drop_output()
         raise
@@ -46,7 +56,9 @@ def chat(
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _attached(invocation: Invocation, question: str | None) -> bool | None:
+def _attached(
+    invocation: Invocation, question: str | None, toolsets: tuple[str, ...]
+) -> bool | None:
     """Chat through the running gateway; None when there is none."""
     import asyncio
 
@@ -58,31 +70,48 @@ def _attached(invocation: Invocation, question: str | None) -> bool | None:
     if not client.is_there:
         return None
     from gateway.cli.attached import chat_attached
+    from gateway.cli.toolsets import running_toolsets, settle
 
     try:
+        if toolsets:
+            status = asyncio.run(client.status())
+            settle(toolsets, running_toolsets(status["mcp_servers"]))
         return asyncio.run(
-            chat_attached(client, lambda: _screen(home, question), interactive=question is None)
+            chat_attached(
+                client,
+                lambda: _screen(home, question),
+                interactive=question is None,
+                toolsets=toolsets,
+            )
         )
     except GatewayNotRunning:
         return None
 
 
-def _in_process(invocation: Invocation, question: str | None) -> bool:
+def _in_process(invocation: Invocation, question: str | None, toolsets: tuple[str, ...]) -> bool:
     import asyncio
     from pathlib import Path
 
     from gateway.app import TerminalChat, run_terminal
     from gateway.cli.debug import fault_armed
     from gateway.cli.first_run import ready_config
+    from gateway.cli.toolsets import settle
+    from gateway.runtime.toolsets import toolset_of
     from gateway.telemetry.logging import set_up
     from gateway.telemetry.redact import Redactor
 
     home = invocation.home()
     home.create()
     loaded = ready_config(invocation, home, workspace=Path.cwd())
+    if toolsets:
+        servers = loaded.config.mcp_servers
+        settle(toolsets, [toolset_of(name) for name in servers if servers[name].enabled])
     redactor = Redactor(loaded.secrets)
     options = TerminalChat(
-        screen=_screen(home, question), redactor=redactor, interactive=question is None
+        screen=_screen(home, question),
+        redactor=redactor,
+        interactive=question is None,
+        toolsets=toolsets,
     )
     with (
         fault_armed(invocation.environ),

@@ -38,6 +38,13 @@ class Body:
         """Return a truth value."""
         return self._typed(name, bool, "true or false", default)
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of texts, empty when it is left out or null."""
+        values = cast("list[object]", self._typed(name, list, "a list of texts", []))
+        if not all(isinstance(value, str) for value in values):
+            raise Problem("invalid_arguments", f"{name} must be a list of texts")
+        return tuple(str(value) for value in values)
+
     def number(self, name: str, *, default: int | None = None) -> int:
         """Return a whole number.
 

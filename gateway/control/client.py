@@ -1,7 +1,7 @@
 """`GatewayClient` over the control socket, and the other routes of the API. Holds no connection."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -123,10 +123,22 @@ class SocketClient:
 
     @asynccontextmanager
     async def give(
-        self, client: str, text: str, *, event_id: str, interactive: bool
+        self,
+        client: str,
+        text: str,
+        *,
+        event_id: str,
+        interactive: bool,
+        toolsets: Sequence[str] = (),
     ) -> AsyncGenerator[AsyncGenerator[Mapping[str, Any]]]:
         """Give a line of an attached chat; the lines of `POST /v1/inbound`."""
-        body = {"client": client, "text": text, "event_id": event_id, "interactive": interactive}
+        body = {
+            "client": client,
+            "text": text,
+            "event_id": event_id,
+            "interactive": interactive,
+            "toolsets": list(toolsets),
+        }
         async with self._stream("POST", "/v1/inbound", body) as answer:
             yield answer.lines()
 

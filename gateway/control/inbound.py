@@ -47,7 +47,6 @@ class InboundRoutes:
         if desk.leaving():
             raise Problem("stopping", "the gateway is stopping; nothing was taken")
         body.refuse("attachments")
-        body.refuse("toolsets")
         place = _place(body.text("client"))
         line = Line(
             text=body.text("text"),
@@ -55,6 +54,7 @@ class InboundRoutes:
             at=desk.clock.now(),
             place=place,
             sender=caller(desk),
+            toolsets=body.texts("toolsets"),
         )
         event = event_of(line, None)
         desk.decisions.remember(line.sender)

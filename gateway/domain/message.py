@@ -33,7 +33,8 @@ class Attachment:
 class InboundMessage:
     """A platform message after normalisation, before it has a row in the store.
 
-    `alone`: it gets a turn of its own, and nothing joins it.
+    `alone`: it gets a turn of its own, and nothing joins it. `toolsets`: the only ones its turn
+    may use, none named is all.
     """
 
     place: Place
@@ -46,6 +47,7 @@ class InboundMessage:
     reply_to: str | None = None
     mentions_us: bool = False
     alone: bool = False
+    toolsets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,10 @@ class MessageDeleted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandGiven:
-    """A slash command: its name without the slash, `-` never written `_`, and the rest."""
+    """A slash command: its name without the slash, `-` never written `_`, and the rest.
+
+    `toolsets` as for a message.
+    """
 
     place: Place
     native_id: str
@@ -84,6 +89,7 @@ class CommandGiven:
     sent_at: datetime
     name: str
     argument: str = ""
+    toolsets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from gateway.runtime.approval_replies import ApprovalReplies
 from gateway.runtime.cards import name_of, one_line
 from gateway.runtime.commands import COMMANDS, find_command, nearest_command, plain_name
 from gateway.runtime.server_replies import counted, server_detail, server_line
+from gateway.runtime.toolsets import narrowed
 
 logger = logging.getLogger(__name__)
 
@@ -138,10 +139,11 @@ class CommandReplies:
     async def _tools(self, stored: StoredInbound, event: CommandGiven) -> str:
         del stored
         query = event.argument.strip()[:MAX_QUERY]
+        host = narrowed(self._host, event.toolsets)
         if query:
-            found = [hit.spec for hit in self._host.search(query, limit=MAX_HITS)]
+            found = [hit.spec for hit in host.search(query, limit=MAX_HITS)]
         else:
-            found = sorted(self._host.tools(), key=lambda spec: (spec.server, spec.name))
+            found = sorted(host.tools(), key=lambda spec: (spec.server, spec.name))
         seen = [spec for spec in found if self._may_use(spec, event.sender, event.place)]
         if not seen:
             return (

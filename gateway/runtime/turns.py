@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from gateway.domain.delivery import Part
-from gateway.domain.message import CommandGiven
+from gateway.domain.message import CommandGiven, InboundMessage
 from gateway.domain.operations.inbound import Lane
 from gateway.domain.operations.turns import Claim, Committed, CommitTurn, Release
 from gateway.ports import Clock, Conversations, ModelProvider, Renderer, ToolHost, TurnStore
@@ -24,6 +24,7 @@ from gateway.runtime.model_call import ModelCaller
 from gateway.runtime.narration import AgentLog
 from gateway.runtime.persist import persist
 from gateway.runtime.toolbox import Toolbox
+from gateway.runtime.toolsets import narrowed
 from gateway.runtime.turn import Ending, Turn
 from gateway.runtime.wakeups import Wakeups
 from gateway.telemetry.faults import FaultPoint, reach
@@ -78,7 +79,9 @@ class Turns:
         provider = self._provider_of(claim)
         caller = ModelCaller(clock=self._clock, log=self._log)
         toolbox = Toolbox(
-            host=self._host, config=self._config.tool_search, asks_person=provider.asks_person
+            host=narrowed(self._host, _toolsets(claim)),
+            config=self._config.tool_search,
+            asks_person=provider.asks_person,
         )
         journal = Journal(self._store, claim, clock=self._clock)
         return Turn(
@@ -161,3 +164,9 @@ class Turns:
             return saying(f"You may not use /{event.name} here.")
         # With a text it would have come as that message.
         return saying(QUEUE_USAGE) if command.name == QUEUE else direct_call(event.argument)
+
+
+def _toolsets(claim: Claim) -> Sequence[str]:
+    """Return what the newest of the inputs may use: the chat it came from may have been narrowed."""
+    event = claim.inputs[-1].event if claim.inputs else None
+    return event.toolsets if isinstance(event, (InboundMessage, CommandGiven)) else ()

@@ -102,13 +102,19 @@ def event_from_json(kind: str, text: str) -> InboundEvent:
                 reply_to=raw["reply_to"],
                 mentions_us=raw["mentions_us"],
                 alone=raw.get("alone", False),
+                toolsets=tuple(raw.get("toolsets", ())),
             )
         case "edit":
             return MessageEdited(**frame, edited=raw["edited"], text=raw["text"])
         case "delete":
             return MessageDeleted(**frame, deleted=raw["deleted"])
         case "command":
-            return CommandGiven(**frame, name=raw["name"], argument=raw["argument"])
+            return CommandGiven(
+                **frame,
+                name=raw["name"],
+                argument=raw["argument"],
+                toolsets=tuple(raw.get("toolsets", ())),
+            )
         case "press":
             return ButtonPressed(**frame, token=raw["token"], interaction=raw["interaction"])
         case "form":
@@ -164,13 +170,14 @@ def _own_part(event: InboundEvent) -> dict[str, object]:
                 "mentions_us": event.mentions_us,
                 # Few are; the rest need not carry it.
                 **({"alone": True} if event.alone else {}),
+                **_toolsets_to_plain(event),
             }
         case MessageEdited():
             return {"edited": event.edited, "text": event.text}
         case MessageDeleted():
             return {"deleted": event.deleted}
         case CommandGiven():
-            return {"name": event.name, "argument": event.argument}
+            return {"name": event.name, "argument": event.argument, **_toolsets_to_plain(event)}
         case ButtonPressed():
             return {"token": event.token, "interaction": event.interaction}
         case FormSubmitted():
@@ -181,6 +188,10 @@ def _own_part(event: InboundEvent) -> dict[str, object]:
             return {"token": event.token, "interaction": event.interaction, "values": values}
         case _:
             assert_never(event)
+
+
+def _toolsets_to_plain(event: InboundMessage | CommandGiven) -> dict[str, object]:
+    return {"toolsets": list(event.toolsets)} if event.toolsets else {}
 
 
 def _attachment_to_plain(item: Attachment) -> dict[str, object]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.domain.tools import ToolSpec
-from mcp_host.search import MAX_LIMIT, ToolIndex
+from mcp_host.search import ToolIndex
 from tests.support.requirement import requirement
 
 
@@ -60,11 +60,11 @@ def test_a_name_weighs_more_than_a_description() -> None:
 
 
 @requirement("tool_search.bounds")
-def test_it_returns_five_by_default_and_twenty_five_at_most() -> None:
+def test_it_returns_five_by_default_and_as_many_as_are_asked_for() -> None:
     with index(tool(f"note_{n}") for n in range(60)) as found:
         assert len(found.search("note")) == 5
         assert len(found.search("note", limit=12)) == 12
-        assert len(found.search("note", limit=1_000)) == MAX_LIMIT == 25
+        assert len(found.search("note", limit=1_000)) == 60
         assert len(found.search("note", limit=-3)) == 1
 
 

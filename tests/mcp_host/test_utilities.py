@@ -8,6 +8,7 @@ import pytest
 
 from gateway.domain.canonical import canonical
 from gateway.domain.tools import CallState, ToolResult
+from gateway.runtime.toolsets import toolsets
 from mcp_host.catalog import Catalog, Stock
 from mcp_host.server_config import ServerConfig, ToolsConfig
 from mcp_host.utilities import utilities_of
@@ -169,3 +170,19 @@ async def test_a_tool_of_the_server_keeps_its_name_and_our_own_yields() -> None:
         off = host.status().selection.utilities_off
         assert off["list_resources"] == "the server has a tool of that name"
         assert "read_resource" in names(host)
+
+
+@requirement("mcp.utilities.trust")
+async def test_a_server_of_which_nothing_is_registered_has_no_toolset() -> None:
+    results: dict[str, Message] = {**NO_RESOURCES, "resources/list": {"resources": [NOTE]}}
+    async with (
+        mcp_server(offers=BOTH, results=results) as server,
+        running(
+            {
+                "empty": at(server, include=[], resources=False, prompts=False),
+                "docs": at(server, include=[], prompts=False),
+            }
+        ) as host,
+    ):
+        assert names(host) == RESOURCES
+        assert toolsets(host.host) == ("mcp-docs",)

@@ -56,6 +56,7 @@ frame = {
     "sender": actors,
     "sent_at": moments,
 }
+toolsets = st.lists(any_text, max_size=2).map(tuple)
 attachments = st.builds(
     Attachment,
     kind=st.sampled_from(AttachmentKind),
@@ -73,10 +74,11 @@ events: st.SearchStrategy[InboundEvent] = st.one_of(
         reply_to=st.none() | any_text,
         mentions_us=st.booleans(),
         alone=st.booleans(),
+        toolsets=toolsets,
     ),
     st.builds(MessageEdited, **frame, edited=any_text, text=any_text),
     st.builds(MessageDeleted, **frame, deleted=any_text),
-    st.builds(CommandGiven, **frame, name=any_text, argument=any_text),
+    st.builds(CommandGiven, **frame, name=any_text, argument=any_text, toolsets=toolsets),
     st.builds(ButtonPressed, **frame, token=any_text, interaction=any_text),
     st.builds(
         FormSubmitted,

@@ -17,7 +17,7 @@ from gateway.domain.errors import GatewayNotRunning, GatewayRefused, ModelReject
 from gateway.domain.form import FieldKind, Form, FormField, Option
 from gateway.ports import Approver, FormRequest
 from gateway.providers.guided import Guided
-from tests.fakes.model import ScriptedModel, SlowModel, calls_tool
+from tests.fakes.model import ScriptedModel, SlowModel, calls_tool, says
 from tests.fakes.office import Office, open_office
 from tests.fakes.tools import FakeTools, tool
 from tests.support.requirement import requirement
@@ -61,11 +61,17 @@ class Lines:
 
 
 async def chat(
-    office: Office, *lines: str, interactive: bool = True, fails: bool = False
+    office: Office,
+    *lines: str,
+    interactive: bool = True,
+    fails: bool = False,
+    toolsets: Sequence[str] = (),
 ) -> tuple[bool, Lines]:
     screen = Lines(lines=list(lines), fails=fails)
     async with asyncio.timeout(20):
-        fine = await chat_attached(office.client, lambda: screen, interactive=interactive)
+        fine = await chat_attached(
+            office.client, lambda: screen, interactive=interactive, toolsets=toolsets
+        )
     return fine, screen
 
 
@@ -244,3 +250,33 @@ async def test_a_standing_rule_can_be_made_in_an_attached_chat(tmp_path: Path) -
     assert [rule.scope for rule in rules] == ["always"]
     assert "Always allowed by root" in screen.text
     assert screen.shown[-1] == "echo: after"
+
+
+@requirement("cli.chat.toolsets.narrowed", "cli.chat.toolsets.never_commands")
+async def test_a_chat_with_chosen_toolsets_has_no_other_tools_and_every_command(
+    tmp_path: Path,
+) -> None:
+    tools = FakeTools(specs=[tool("add"), tool("pay", server="bank")])
+    model = ScriptedModel([calls_tool("mcp__bank__pay"), says("no"), calls_tool(ADD), says("yes")])
+
+    async with open_office(tmp_path, model, tools=tools) as office:
+        _, screen = await chat(office, "pay", "add", "/tools", "/help", toolsets=["mcp-demo"])
+        _, other = await chat(office, "/tools")
+
+    assert office.tools.ran == [("add", "{}")]
+    assert "bank" not in model.requests[0].system
+    assert {spec.name for spec in model.requests[0].functions} >= {"tool_search", "tool_call"}
+    assert screen.shown[2] == "- `mcp__demo__add`: Add"
+    assert "/call" in screen.shown[3]
+    assert "mcp__bank__pay" in other.text
+
+
+@requirement("cli.chat.toolsets.narrowed")
+async def test_what_was_left_out_cannot_be_called_by_name_either(tmp_path: Path) -> None:
+    tools = FakeTools(specs=[tool("add"), tool("pay", server="bank")])
+
+    async with open_office(tmp_path, tools=tools) as office:
+        _, screen = await chat(office, "/call mcp__bank__pay {}", toolsets=["mcp-demo"])
+
+    assert "no tool mcp__bank__pay" in screen.text
+    assert not office.tools.ran
