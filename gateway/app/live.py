@@ -61,6 +61,15 @@ class LiveServers:
         self._report(current)
         return current.config.mcp_servers
 
+    def edited(self) -> bool:
+        """Read the files and say whether anything is different; who applies that logs it."""
+        before = self._reloader.current
+        current = self._reloader.reload()
+        return (current.config.mcp_servers, current.findings) != (
+            before.config.mcp_servers,
+            before.findings,
+        )
+
     def _report(self, current: "Loaded") -> None:
         found = current.findings.items
         for finding in found:
@@ -97,9 +106,8 @@ async def _watch(home: "Home", live: LiveServers, apply: Apply, clock: Clock) ->
             logger.exception("a change of the configuration could not be applied")
 
     watch = ConfigWatch(home, clock)
-    before = live.servers
-    if live.load() != before:
-        # It was edited while we started.
+    if live.edited():
+        # While we started.
         await changed()
     await watch.run(changed)
 
@@ -118,4 +126,4 @@ def _summary(current: "Loaded") -> str:
     found = entries(current)
     skipped = [f"{entry.name}: {entry.problem}" for entry in found if entry.config is None]
     why = f" ({'; '.join(skipped)})" if skipped else ""
-    return f"MCP servers: {len(found) - len(skipped)} ok, {len(skipped)} skipped{why}"
+    return f"mcp_servers: {len(found) - len(skipped)} ok, {len(skipped)} skipped{why}"

@@ -39,10 +39,28 @@ def test_each_load_says_how_many_servers_are_fine_and_why_the_others_are_not(
 
     told = [record.message for record in caplog.records if record.levelno == logging.INFO]
     skipped = (
-        "MCP servers: 2 ok, 2 skipped (bad: mcp_servers.bad: has no command and no url; the server "
+        "mcp_servers: 2 ok, 2 skipped (bad: mcp_servers.bad: has no command and no url; the server "
         "is skipped; worse: mcp_servers.worse: is not a mapping of settings; the server is skipped)"
     )
-    assert told == ["MCP servers: 2 ok, 0 skipped", skipped, skipped]
+    assert told == ["mcp_servers: 2 ok, 0 skipped", skipped, skipped]
+
+
+@requirement("case.sc3")
+def test_looking_whether_a_file_was_edited_says_nothing_by_itself(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    home = Home(tmp_path)
+    write(home, a=GOOD)
+    servers = live(home)
+
+    assert not servers.edited()
+    assert [record.message for record in caplog.records] == ["mcp_servers: 1 ok, 0 skipped"]
+    write(home, a=GOOD, bad={"args": []})
+    assert servers.edited()
+    assert len(caplog.records) == 1
+    servers.load()
+    assert len(caplog.records) == 3
 
 
 @requirement("config.server_entry.keeps_last_good")
