@@ -11,12 +11,16 @@ from typing import cast
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request; header names are lower case, `body` is the JSON object that was sent."""
+    """One request; header names are lower case.
+
+    `body` is the JSON object that was sent, empty when `raw` is something else.
+    """
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: Mapping[str, object]
+    raw: bytes = b""
 
 
 class Answer:
@@ -167,8 +171,10 @@ async def _read(reader: asyncio.StreamReader) -> Request | None:
     method, path, _ = lines[0].split(" ", 2)
     headers = _headers(lines[1:])
     raw = await reader.readexactly(int(headers.get("content-length", "0")))
-    body = cast("Mapping[str, object]", json.loads(raw or b"{}"))
-    return Request(method=method, path=path, headers=headers, body=body)
+    is_form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
+    text = b"{}" if is_form or not raw else raw
+    body = cast("Mapping[str, object]", json.loads(text))
+    return Request(method=method, path=path, headers=headers, body=body, raw=raw)
 
 
 def _headers(lines: Sequence[str]) -> dict[str, str]:
