@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, cast
 
 from pydantic import ValidationError
 
-from mcp_host.findings import Finding, error, warning
+from gateway.domain.findings import Finding, error, warning
 from mcp_host.lifecycle_keys import settle_lifecycle
 from mcp_host.network_config import UNSET
 from mcp_host.sanitize import show_name

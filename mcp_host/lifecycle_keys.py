@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
-from mcp_host.findings import Finding, warning
+from gateway.domain.findings import Finding, warning
 from mcp_host.lifecycle_config import LIFECYCLE_KEYS
 from mcp_host.sanitize import show_name
 

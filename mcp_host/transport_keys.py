@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from pydantic import ValidationError
 
-from mcp_host.findings import Finding, warning
+from gateway.domain.findings import Finding, warning
 from mcp_host.network_config import IdentityHeader, IdentitySource, Transport
 from mcp_host.sanitize import show_name
 

@@ -13,9 +13,9 @@ from gateway.domain.tools import Reloaded
 from gateway.ports import Clock
 
 if TYPE_CHECKING:
-    from gateway.config.findings import Finding
     from gateway.config.home import Home
     from gateway.config.load import Loaded
+    from gateway.domain.findings import Finding
     from gateway.telemetry.redact import Redactor
     from mcp_host.server_config import ServerConfig
 

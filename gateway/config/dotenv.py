@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from gateway.config.findings import Finding, warning
 from gateway.domain.errors import ConfigError
+from gateway.domain.findings import Finding, warning
 
 MAX_BYTES: Final = 1024 * 1024
 

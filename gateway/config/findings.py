@@ -1,33 +1,15 @@
-"""What loading a configuration has to say: errors and warnings with the path they are about."""
+"""What loading a configuration has to say: all its findings, and how paths and keys are written."""
 
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, TypeAlias
+
+from gateway.domain.findings import Finding, Severity, warning
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 _ALIKE: Final = 0.6
-
-
-class Severity(StrEnum):
-    """An `ERROR` means that something is not in force as it is written."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One sentence about one place; it never holds a value, which could be a secret."""
-
-    severity: Severity
-    path: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.severity.value}: {self.path}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +31,6 @@ class Findings:
     def as_json(self) -> dict[str, list[dict[str, str]]]:
         """Return `{errors: [{path, message}], warnings: […]}`."""
         return {"errors": _rows(self.errors), "warnings": _rows(self.warnings)}
-
-
-def error(path: str, message: str) -> Finding:
-    """Make an error."""
-    return Finding(severity=Severity.ERROR, path=path, message=message)
-
-
-def warning(path: str, message: str) -> Finding:
-    """Make a warning."""
-    return Finding(severity=Severity.WARNING, path=path, message=message)
 
 
 def dotted(path: KeyPath) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
-from gateway.config.findings import Finding, KeyPath, dotted, error, warning
+from gateway.config.findings import KeyPath, dotted
+from gateway.domain.findings import Finding, error, warning
 
 # A default may hold placeholders of its own, one level deep.
 _PLACEHOLDER: Final = re.compile(r"\$\{(?P<body>(?:[^{}]|\$\{[^{}]*\})*)\}")

@@ -6,7 +6,8 @@
 from collections.abc import Mapping
 from typing import Final, TypeAlias, cast
 
-from gateway.config.findings import Finding, KeyPath, dotted, error, unknown_key, warning
+from gateway.config.findings import KeyPath, dotted, unknown_key
+from gateway.domain.findings import Finding, error, warning
 
 Tree: TypeAlias = "Mapping[str, Tree | None]"
 

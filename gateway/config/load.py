@@ -11,7 +11,7 @@ from typing import Final, cast
 
 from gateway.config.document import parse_document, read_document
 from gateway.config.dotenv import EnvFile, read_env_file
-from gateway.config.findings import Finding, Findings, Severity, error, warning
+from gateway.config.findings import Findings
 from gateway.config.home import Home
 from gateway.config.interpolate import (
     Lookup,
@@ -26,9 +26,9 @@ from gateway.config.schema import Config
 from gateway.config.secrets import looked_up_secrets, secrets_of
 from gateway.config.sections import SectionReader
 from gateway.domain.errors import ConfigError
+from gateway.domain.findings import Finding, Severity, error, warning
 from gateway.providers.config import keys_from
 from mcp_host.config import parse_mcp, parse_servers
-from mcp_host.findings import Finding as ServerFinding
 from mcp_host.server_config import ServerConfig
 
 RESOLVED: Final = ("model", "platforms", "mcp_servers", "store")
@@ -190,8 +190,8 @@ def _assemble(
                 *(unset_finding(item) for item in unset),
                 *unsafe,
                 *reader.findings,
-                *_taken(mcp_findings),
-                *_taken(server_findings),
+                *mcp_findings,
+                *server_findings,
                 *_platform_findings(resolved.get("platforms"), {**environ, **env.variables}),
             )
         ),
@@ -205,7 +205,7 @@ def _assemble(
 
 def _servers(
     raw: object, unsafe: list[Finding], *, unset: Iterable[Unset], profile: str
-) -> tuple[Mapping[str, ServerConfig], tuple[ServerFinding, ...]]:
+) -> tuple[Mapping[str, ServerConfig], tuple[Finding, ...]]:
     """Read the entries; one with an unsafe header or URL is left out."""
     if isinstance(raw, Mapping):
         entries = cast("Mapping[str, object]", raw)
@@ -250,11 +250,6 @@ def _broken_servers(findings: Findings, names: Iterable[str]) -> list[str]:
 
 def _fatal(findings: Findings) -> list[Finding]:
     return [item for item in findings.errors if item.path.split(".")[0] not in _LENIENT]
-
-
-def _taken(findings: Iterable[ServerFinding]) -> Iterable[Finding]:
-    for item in findings:
-        yield Finding(severity=Severity(item.severity.value), path=item.path, message=item.message)
 
 
 def _beside(home: Home) -> Iterable[Finding]:

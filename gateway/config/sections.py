@@ -6,10 +6,11 @@ from typing import Final, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from gateway.config.findings import Finding, KeyPath, dotted, error, warning
+from gateway.config.findings import KeyPath, dotted
 from gateway.config.keys import section_of
 from gateway.config.schema import ToolsConfig
 from gateway.domain.errors import ConfigError
+from gateway.domain.findings import Finding, error, warning
 from gateway.domain.question import ApproverPolicy, Approvers
 from gateway.providers.config import Keys, ModelConfig, parse_model
 from gateway.runtime.config import AccessConfig, ApprovalsConfig, GatewayConfig

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.domain.findings import Finding, Severity
 from mcp_host.config import ParsedServers, parse_mcp, parse_servers
-from mcp_host.findings import Finding, Severity
 from mcp_host.network_config import Transport
+from mcp_host.oauth.config import Auth, OAuthConfig
 from mcp_host.sanitize import show_name
 from mcp_host.server_config import (
     AuditLevel,
@@ -29,7 +30,7 @@ def loaded(**entry: object) -> ServerConfig:
 
 
 def lines(findings: tuple[Finding, ...]) -> list[str]:
-    return [f"{finding.severity}: {finding}" for finding in findings]
+    return [str(finding) for finding in findings]
 
 
 def test_an_entry_with_a_command_has_the_documented_defaults() -> None:
@@ -45,6 +46,8 @@ def test_an_entry_with_a_command_has_the_documented_defaults() -> None:
         "client_cert": (),
         "client_key": None,
         "identity_header": None,
+        "auth": Auth.NONE,
+        "oauth": OAuthConfig().model_dump(),
         "skip_preflight": False,
         "lazy": False,
         "keepalive_interval": 180,
@@ -229,17 +232,43 @@ def test_a_value_that_cannot_be_used_skips_the_server_with_one_line(
     assert lines(found.findings) == [f"error: mcp_servers.it.{line}"]
 
 
-LATER: Mapping[str, Any] = {"auth": "oauth", "oauth": {"scope": "x"}}
+def test_a_sign_in_has_the_documented_defaults() -> None:
+    found = parsed({"url": "https://x", "auth": "oauth", "oauth": {"client_id": None}})
+
+    assert found.findings == ()
+    assert found.servers["it"].auth is Auth.OAUTH
+    assert found.servers["it"].oauth == OAuthConfig()
 
 
-@pytest.mark.parametrize("key", sorted(LATER))
-def test_a_key_of_a_later_version_is_known_and_said_to_have_no_effect(key: str) -> None:
-    found = parsed({"url": "https://x", key: LATER[key]})
+def test_a_wish_for_a_sign_in_that_nobody_asked_for_is_told() -> None:
+    found = parsed({"url": "https://x", "oauth": {"scope": "x"}})
 
     assert "it" in found.servers
     assert lines(found.findings) == [
-        f"warning: mcp_servers.it.{key}: is not supported by this version and has no effect"
+        "warning: mcp_servers.it.oauth: has no effect without auth: oauth"
     ]
+
+
+@pytest.mark.parametrize(
+    ("oauth", "line"),
+    [
+        (
+            {"redirect_url": "http://localhost:1/"},
+            "warning: mcp_servers.it.oauth.redirect_url: is not a known key; "
+            "did you mean redirect_uri?",
+        ),
+        (
+            {"client_metadata_url": "https://me.example"},
+            "error: mcp_servers.it.oauth.client_metadata_url: must have a path behind its host; "
+            "the server is skipped",
+        ),
+        ([1], "error: mcp_servers.it.oauth: must be a mapping; the server is skipped"),
+    ],
+)
+def test_a_mistake_in_a_sign_in_is_one_line(oauth: object, line: str) -> None:
+    found = parsed({"url": "https://x", "auth": "oauth", "oauth": oauth})
+
+    assert lines(found.findings) == [line]
 
 
 def test_a_later_key_that_asks_for_nothing_new_is_not_mentioned() -> None:
@@ -367,6 +396,7 @@ def test_the_mcp_section_has_defaults() -> None:
         "probe_interval": 300,
         "first_turn_wait": 5,
         "watch": True,
+        "client_metadata_url": "",
     }
 
 
@@ -383,9 +413,9 @@ def test_the_mcp_section_keeps_what_is_right_in_it() -> None:
 
     assert config == McpConfig(discovery_concurrency=0, watch=False)
     assert lines(findings) == [
-        "warning: mcp.client_metadata_url: is not supported by this version and has no effect",
         "warning: mcp.first_turn_wiat: is not a known key; did you mean first_turn_wait?",
         "error: mcp.probe_interval: should be greater than 0; its default holds",
+        "error: mcp.client_metadata_url: must have a path behind its host; its default holds",
     ]
 
 

@@ -17,7 +17,7 @@ def loaded(**entry: Any) -> ServerConfig:
 
 
 def messages(found: ParsedServers) -> list[str]:
-    return [str(finding) for finding in found.findings]
+    return [f"{finding.path}: {finding.message}" for finding in found.findings]
 
 
 def test_a_keepalive_below_its_floor_is_raised_to_it() -> None:

@@ -23,10 +23,7 @@ def loaded(**entry: object) -> ServerConfig:
 
 
 def lines(found: ParsedServers) -> list[str]:
-    return [
-        f"{finding.severity}: {finding}".replace("mcp_servers.it.", "")
-        for finding in found.findings
-    ]
+    return [str(finding).replace("mcp_servers.it.", "") for finding in found.findings]
 
 
 @requirement("mcp.keys.transport_choice")
@@ -80,7 +77,7 @@ def test_a_type_without_its_address_skips_the_server(entry: dict[str, Any], said
     found = parsed(**entry)
 
     assert (dict(found.servers), found.broken) == ({}, ("it",))
-    assert str(found.findings[0]) == f"mcp_servers.it: {said}; the server is skipped"
+    assert str(found.findings[0]) == f"error: mcp_servers.it: {said}; the server is skipped"
 
 
 def test_an_unknown_type_warns_and_the_address_decides() -> None:
