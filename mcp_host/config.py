@@ -16,11 +16,13 @@ from pydantic import ValidationError
 from gateway.domain.findings import Finding, error, warning
 from mcp_host.lifecycle_keys import settle_lifecycle
 from mcp_host.network_config import UNSET
+from mcp_host.oauth.config import Auth, OAuthConfig
 from mcp_host.sanitize import show_name
 from mcp_host.server_config import (
     LATER,
     LATER_ELICITATION,
     LATER_MCP,
+    LATER_OAUTH,
     LATER_SAMPLING,
     LATER_TOOLS,
     ElicitationConfig,
@@ -126,6 +128,7 @@ def _read_entry(path: str, raw: object, *, profile: str, unset: tuple[str, ...])
         ("tools", ToolsConfig, LATER_TOOLS),
         ("elicitation", ElicitationConfig, LATER_ELICITATION),
         ("sampling", SamplingConfig, LATER_SAMPLING),
+        ("oauth", OAuthConfig, LATER_OAUTH),
     ):
         section = entry.get(key)
         if section is None:
@@ -142,6 +145,8 @@ def _read_entry(path: str, raw: object, *, profile: str, unset: tuple[str, ...])
         (key, message), *more = _problems(problem)
         others = f" (and {len(more)} more)" if more else ""
         return skipped(f"{path}.{key}", f"{message}{others}")
+    if server.auth is Auth.NONE and "oauth" in entry:
+        findings.append(warning(f"{path}.oauth", "has no effect without auth: oauth"))
     if server.tools.include == ():
         findings.append(warning(f"{path}.tools.include", "is empty: no tool is registered"))
     return _Entry(server=server, findings=tuple(findings))

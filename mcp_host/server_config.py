@@ -27,21 +27,19 @@ from mcp_host.network_config import (
     Url,
     Verification,
 )
+from mcp_host.oauth.config import Auth, DocumentUrl, OAuthConfig
 from mcp_host.sanitize import show_name
 
 _AnyMapping: TypeAlias = "Mapping[object, object]"
 
-_UNSET: Final = object()
-LATER: Final[Mapping[str, object]] = {
-    "auth": _UNSET,
-    "oauth": _UNSET,
-}
+LATER: Final[Mapping[str, object]] = {}
 """Documented keys without an effect yet, and the value for which that makes no difference."""
 
 LATER_TOOLS: Final[Mapping[str, object]] = {}
 LATER_ELICITATION: Final[Mapping[str, object]] = {"url": False}
 LATER_SAMPLING: Final[Mapping[str, object]] = {}
-LATER_MCP: Final[Mapping[str, object]] = {"client_metadata_url": ""}
+LATER_OAUTH: Final[Mapping[str, object]] = {}
+LATER_MCP: Final[Mapping[str, object]] = {}
 
 
 class Trust(StrEnum):
@@ -196,6 +194,8 @@ class ServerConfig(LifecycleConfig, _Section):
     client_cert: Certificate = ()
     client_key: FilePath | None = None
     identity_header: IdentityHeader | None = None
+    auth: Auth = Auth.NONE
+    oauth: OAuthConfig = OAuthConfig()
     skip_preflight: bool = False
     enabled: bool = True
     timeout: _Seconds = 300
@@ -242,9 +242,13 @@ class ServerConfig(LifecycleConfig, _Section):
 
 
 class McpConfig(_Section):
-    """The section `mcp`; `discovery_concurrency` 0 is unlimited."""
+    """The section `mcp`; `discovery_concurrency` 0 is unlimited.
+
+    `client_metadata_url` is who we are to every authorization server that can read it (CIMD).
+    """
 
     discovery_concurrency: Annotated[int, Field(ge=0, le=1_000)] = 4
     probe_interval: _Seconds = 300
     first_turn_wait: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = 5
     watch: bool = True
+    client_metadata_url: DocumentUrl = ""

@@ -17,6 +17,7 @@ from gateway.domain.errors import ConfigError
 from gateway.domain.question import ApproverPolicy
 from gateway.runtime.config import BusyMode, PersonRole
 from mcp_host.network_config import Transport
+from mcp_host.oauth.config import Auth, Flow
 from mcp_host.server_config import McpConfig, PolicyAction, Protocol, ServerConfig, Trust
 from mcp_host.transport_keys import NETWORK_KEYS
 from tests.support.requirement import requirement
@@ -54,6 +55,15 @@ def _telegram(config: Config) -> Any:
 
 def _accounts(config: Config) -> list[str]:
     return [each.name for each in parse_telegram(config.platforms.get("telegram")).accounts]
+
+
+def _sign_in(name: str, value: str, taken: object) -> tuple[str, Read, object]:
+    """One key of a server's `oauth`."""
+    text = f"auth: oauth\n    oauth: {{{name}: {value}}}"
+    return text, lambda config: getattr(_server(config).oauth, name), taken
+
+
+DOCUMENT_URL = "https://me.example/client.json"
 
 
 def _bot(name: str, value: str, taken: object) -> tuple[str, Read, object]:
@@ -209,6 +219,11 @@ ROWS: dict[str, tuple[str, Read, object]] = {
     "mcp.probe_interval": ("mcp: {probe_interval: 9}", lambda c: c.mcp.probe_interval, 9),
     "mcp.first_turn_wait": ("mcp: {first_turn_wait: 9}", lambda c: c.mcp.first_turn_wait, 9),
     "mcp.watch": ("mcp: {watch: false}", lambda c: c.mcp.watch, False),
+    "mcp.client_metadata_url": (
+        f"mcp: {{client_metadata_url: '{DOCUMENT_URL}'}}",
+        lambda c: c.mcp.client_metadata_url,
+        DOCUMENT_URL,
+    ),
     f"{SERVER}.command": ("command: y", lambda c: _server(c).command, "y"),
     f"{SERVER}.args": ("args: [a, 1]", lambda c: _server(c).args, ("a", "1")),
     f"{SERVER}.env": ("env: {A: b}", lambda c: _server(c).env, {"A": "b"}),
@@ -237,6 +252,27 @@ ROWS: dict[str, tuple[str, Read, object]] = {
         lambda c: _server(c).skip_preflight,
         True,
     ),
+    f"{SERVER}.auth": ("auth: oauth", lambda c: _server(c).auth, Auth.OAUTH),
+    f"{SERVER}.oauth.client_id": _sign_in("client_id", "me", "me"),
+    f"{SERVER}.oauth.client_secret": _sign_in("client_secret", "canary", "canary"),
+    f"{SERVER}.oauth.client_metadata_url": _sign_in(
+        "client_metadata_url", f"'{DOCUMENT_URL}'", DOCUMENT_URL
+    ),
+    f"{SERVER}.oauth.cimd": _sign_in("cimd", "'no'", False),
+    f"{SERVER}.oauth.user_agent": _sign_in("user_agent", "Me/1", "Me/1"),
+    f"{SERVER}.oauth.client_name": _sign_in("client_name", "Me", "Me"),
+    f"{SERVER}.oauth.scope": _sign_in("scope", "[a, b]", "a b"),
+    f"{SERVER}.oauth.redirect_host": _sign_in("redirect_host", "localhost", "localhost"),
+    f"{SERVER}.oauth.redirect_port": _sign_in("redirect_port", "3118", 3118),
+    f"{SERVER}.oauth.redirect_uri": _sign_in("redirect_uri", "'https://p/cb'", "https://p/cb"),
+    f"{SERVER}.oauth.token_endpoint_auth_method": _sign_in(
+        "token_endpoint_auth_method", "none", "none"
+    ),
+    f"{SERVER}.oauth.flow": _sign_in("flow", "device", Flow.DEVICE),
+    f"{SERVER}.oauth.authorize_params": _sign_in(
+        "authorize_params", "{access_type: offline}", {"access_type": "offline"}
+    ),
+    f"{SERVER}.oauth.timeout": _sign_in("timeout", "60", 60),
     f"{SERVER}.enabled": ("enabled: 'no'", lambda c: _server(c).enabled, False),
     f"{SERVER}.timeout": ("timeout: 9", lambda c: _server(c).timeout, 9),
     f"{SERVER}.connect_timeout": ("connect_timeout: 9", lambda c: _server(c).connect_timeout, 9),
@@ -388,7 +424,8 @@ def test_each_key_is_documented_in_the_same_form() -> None:
 @pytest.mark.parametrize("key", sorted(keys_in_force() - {"store.url"}))
 def test_a_documented_key_changes_what_it_names(key: str, tmp_path: Path) -> None:
     text, read, value = ROWS[key]
-    remote = key.removeprefix(f"{SERVER}.") in {*NETWORK_KEYS, "transport"}
+    name = key.removeprefix(f"{SERVER}.").partition(".")[0]
+    remote = name in {*NETWORK_KEYS, "transport"}
     base = f"mcp_servers:\n  s:\n    {'url: https://x' if remote else 'command: x'}\n"
     home = Home(tmp_path)
     if key in {f"{SERVER}.command", f"{SERVER}.url"}:

@@ -1,0 +1,1 @@
+"""Signing in to servers that want OAuth: tokens kept and renewed unasked, logins by a person alone."""
