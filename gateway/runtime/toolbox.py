@@ -17,6 +17,7 @@ from gateway.runtime import functions
 from gateway.runtime.config import ToolSearchConfig
 from gateway.runtime.journal_text import Answer
 from gateway.runtime.loose_json import list_in, object_in
+from gateway.runtime.offered_schemas import offerable
 from gateway.runtime.steps import Plan, Step
 
 MAX_STEPS_PER_ROUND: Final = 50
@@ -42,7 +43,7 @@ class Toolbox:
         """Return what the model is offered in the next request."""
         asking = functions.ASKING_FUNCTIONS if self.asks_person else ()
         if not self.deferred:
-            return functions.direct_functions(self.host.tools())
+            return functions.direct_functions(offerable(self.host.tools()))
         if not self.host.tools() and not self.asks_person:
             return ()
         return (*functions.TOOL_FUNCTIONS, *asking)

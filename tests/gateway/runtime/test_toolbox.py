@@ -1,6 +1,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from gateway.domain.canonical import CanonicalJson
 from gateway.domain.model import FunctionCall
 from gateway.domain.operations.turns import StepState
@@ -47,6 +49,34 @@ def test_with_search_switched_off_every_tool_is_a_function_of_its_own() -> None:
 
     assert names(box) == ["mcp__demo__list_notes", "mcp__demo__add_note"]
     assert all(spec.parameters["type"] == "object" for spec in box.functions())
+
+
+@requirement("tool_search.disabled")
+def test_a_malformed_schema_costs_its_tool_and_one_warning_not_the_request(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bad: dict[str, dict[str, object]] = {
+        "typo": {"type": "object", "properties": {"a": {"type": "strnig"}}},
+        "listed": {"type": "object", "properties": ["a"]},
+        "array": {"type": "array", "items": {"type": "string"}},
+        "required": {"type": "object", "required": "a"},
+    }
+    host = notes()
+    host.add(tool("bare", schema={}))
+    host.add(tool("nullable", schema={"type": ["object", "null"]}))
+    for name, schema in bad.items():
+        host.add(tool(name, schema=schema))
+    box = toolbox(host, enabled=False)
+    offered = [names(box) for _ in range(2)]
+
+    fine = ("list_notes", "add_note", "bare", "nullable")
+    assert offered == [[f"mcp__demo__{name}" for name in fine]] * 2
+    told = [record.message for record in caplog.records]
+    assert len(told) == len(bad)
+    assert told[0] == (
+        "tool mcp__demo__typo is not offered to the model: "
+        "its schema is malformed at properties.a.type"
+    )
 
 
 def test_a_tool_that_becomes_available_is_offered_in_the_next_request() -> None:
