@@ -6,6 +6,7 @@ Everything that goes wrong is a result; only `Fenced` and cancellation pass thro
 import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, assert_never, cast
 
 import mcp_types as wire
@@ -50,6 +51,15 @@ class _NotRun(Exception):
         self.decision = decision
 
 
+@dataclass(slots=True, kw_only=True)
+class _Way:
+    """How far a call has come; `out`: it may have reached its server."""
+
+    spec: ToolSpec | None = None
+    approval: Approval = _UNASKED
+    out: bool = False
+
+
 class Dispatch:
     """Runs calls on the connections; `find` and `config` see the tools as they are now.
 
@@ -69,35 +79,39 @@ class Dispatch:
 
     async def call(self, call: ToolCall, approver: Approver) -> ToolResult:
         """Run one call through filter, gate, transport and sanitiser."""
+        way = _Way()
         try:
-            spec, approval = await self._approved(call, approver)
-            connection = await self._connect(spec.server)
+            way.spec, way.approval = await self._approved(call, approver)
+            connection = await self._connect(way.spec.server)
             if connection is None:
-                raise _NotRun(_GONE.format(spec.alias), state=CallState.ERROR)
+                raise _NotRun(_GONE.format(way.spec.alias), state=CallState.ERROR)
             async with connection.turn():
-                result = await self._run(call, spec, approval, approver)
+                result = await self._run(call, way.spec, way, approver)
             connection.times.add(ok=result.state is CallState.OK, ms=result.ms)
             # A server may say again what its entry keeps secret.
             return without_secrets(result, connection.config)
         except _NotRun as stop:
             return ToolResult(call=call.id, state=stop.state, text=stop.why, decision=stop.decision)
-
-    async def _run(
-        self, call: ToolCall, spec: ToolSpec, approval: Approval, approver: Approver
-    ) -> ToolResult:
-        spec, arguments = await self._started(spec, approval, approver)
-        try:
-            returned = await self._send(spec, arguments, approver)
-            ms = round(returned.seconds * 1000)
-            result = read_result(returned.raw, call=call.id, ms=ms, notes=returned.notes)
         except Fenced:
             raise
+        except Exception:
+            # Whoever called goes on with a result, and fails closed: what broke allows nothing.
+            logger.exception("the call of %s broke", call.alias)
+            return _broken(call, way)
+
+    async def _run(
+        self, call: ToolCall, spec: ToolSpec, way: _Way, approver: Approver
+    ) -> ToolResult:
+        spec, arguments = await self._started(spec, way.approval, approver)
+        way.out = True
+        try:
+            returned = await self._send(spec, arguments, approver)
         except (ToolHostError, MCPError) as error:
             result = _failed(call, spec, error)
-        except Exception:
-            logger.exception("server %s: calling %s broke", spec.server, spec.name)
-            result = _lost(call, spec, "of an error in the gateway itself")
-        return dataclasses.replace(result, decision=approval.decision)
+        else:
+            ms = round(returned.seconds * 1000)
+            result = read_result(returned.raw, call=call.id, ms=ms, notes=returned.notes)
+        return dataclasses.replace(result, decision=way.approval.decision)
 
     async def _approved(self, call: ToolCall, approver: Approver) -> tuple[ToolSpec, Approval]:
         """Find the tool and ask who must be asked; touches no transport."""
@@ -121,9 +135,8 @@ class Dispatch:
             approval = await approver.approve(spec)
         except Fenced:
             raise
-        except Exception as error:
-            # Fail closed: without an answer nothing runs, whatever the reason.
-            logger.exception("asking for %s failed", spec.alias)
+        except GatewayError as error:
+            logger.warning("asking for %s failed: %s", spec.alias, error)
             raise _NotRun(_no_answer(spec, error)) from error
         if not approval.allowed:
             why = approval.reason.removeprefix("not run: ") or "it was not allowed"
@@ -153,9 +166,7 @@ class Dispatch:
             raise
         except NotCanonical as error:
             raise _NotRun(f"{spec.alias} was not run: {error}.", decision=decision) from error
-        except Exception as error:
-            if not isinstance(error, GatewayError):
-                logger.exception("starting %s failed", spec.alias)
+        except GatewayError as error:
             raise _NotRun(_no_answer(spec, error), decision=decision) from error
         if not isinstance(arguments, dict):
             why = f"{spec.alias} was not run: its arguments must be a JSON object."
@@ -227,12 +238,19 @@ def _gone(spec: ToolSpec) -> ServerUnavailable:
     return ServerUnavailable(spec.server, f"{spec.name} is gone or has changed", sent=False)
 
 
-def _no_answer(spec: ToolSpec, error: Exception) -> str:
-    known = isinstance(error, GatewayError)
-    why = (
-        error.public_message if known else "an error in the gateway itself; its log has the detail"
-    )
-    return f"{spec.alias} was not run: {why}"
+def _no_answer(spec: ToolSpec, error: GatewayError) -> str:
+    return f"{spec.alias} was not run: {error.public_message}"
+
+
+def _broken(call: ToolCall, way: _Way) -> ToolResult:
+    """Say what became of a call that an error of our own ended."""
+    if way.spec is not None and way.out:
+        result = _lost(call, way.spec, "of an error in the gateway itself")
+    else:
+        name = clean_line(call.alias, limit=100)
+        text = f"{name} was not run: an error in the gateway itself; its log has the detail"
+        result = ToolResult(call=call.id, state=CallState.REFUSED, text=text)
+    return dataclasses.replace(result, decision=way.approval.decision)
 
 
 def _failed(call: ToolCall, spec: ToolSpec, error: ToolHostError | MCPError) -> ToolResult:
