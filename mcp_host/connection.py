@@ -375,7 +375,8 @@ class Connection:
                 case Note.LINK_DOWN:
                     lasted = self._clock.monotonic() - started
                     reason = await session.why_closed()
-                    return Ended(how=Ending.LOST, reason=reason, lasted=lasted)
+                    how = Ending.HOPELESS if session.needs_person else Ending.LOST
+                    return Ended(how=how, reason=reason, lasted=lasted)
                 case Note.UNANSWERED:
                     lasted = self._clock.monotonic() - started
                     session.closing = "it did not answer when asked whether it is there"
@@ -463,7 +464,8 @@ class Connection:
         self.next_probe_at = next_probe_at
         if (state, reason) != (self.state, self.reason):
             because = f": {reason}" if reason else ""
-            logger.info("server %s: %s -> %s%s", self.server, self.state, state, because)
+            level = logging.WARNING if state is ServerState.PARKED else logging.INFO
+            logger.log(level, "server %s: %s -> %s%s", self.server, self.state, state, because)
             if state is not self.state:
                 self.since = self._clock.now()
             self.state, self.reason = state, reason

@@ -27,6 +27,7 @@ from mcp_host.entry import Entry
 from mcp_host.registry import Registered, Registry, register
 from mcp_host.schema_cache import Known, SchemaCache, cache_key
 from mcp_host.server_config import McpConfig, ServerConfig
+from mcp_host.sign_ins import SignIns
 from mcp_host.slots import Slots
 from mcp_host.stderr import StderrLog, WriteLine, no_log
 from mcp_host.transports.factory import link_opener
@@ -58,12 +59,14 @@ async def open_host(
     on_demand: bool = False,
     models: ModelProvider | None = None,
     schema_cache: Path | None = None,
+    tokens: Path | None = None,
 ) -> AsyncGenerator["McpHost"]:
     """Start connecting the enabled servers and yield the host at once; all are gone afterwards.
 
     With `on_demand` none is connected, and the SDK not loaded, before `connect` or the first wait
     for the servers. `models` answers servers that ask for our model. Their standard error goes to
     `stderr_log`, None keeps only the last lines; what they offer is remembered in `schema_cache`.
+    Who is signed in to them is in the directory `tokens`, None for nobody.
     """
     log = StderrLog(stderr_log) if stderr_log is not None else None
     try:
@@ -77,6 +80,7 @@ async def open_host(
                 log=log,
                 models=models,
                 cache=cache,
+                sign_ins=SignIns(tokens, clock),
             )
             try:
                 if not on_demand:
@@ -104,6 +108,7 @@ class McpHost:
         log: StderrLog | None,
         models: ModelProvider | None,
         cache: SchemaCache,
+        sign_ins: SignIns,
     ) -> None:
         self._mcp = mcp
         self._clock = clock
@@ -113,6 +118,7 @@ class McpHost:
         self._log = log
         self._models = models
         self._cache = cache
+        self._sign_ins = sign_ins
         self._slots = Slots(mcp.discovery_concurrency)
         self._servers: dict[str, Entry] = {}
         self._registry = Registry()
@@ -192,6 +198,17 @@ class McpHost:
                 added=added, removed=removed, changed=changed, parked=(*self._parked(), *unknown)
             )
 
+    async def look_at_sign_ins(self) -> None:
+        """Take up logins and logouts of other processes; returns when it is known what they changed."""
+        waits: list[Coroutine[Any, Any, None]] = []
+        for name, server in self._servers.items():
+            if not self._sign_ins.changed(name, server.config):
+                continue
+            login = self._sign_ins.login(name, server.config)
+            server.key = cache_key(server.config, identity=login)
+            waits.append(server.nudge(reconnect=server.state is ServerState.READY))
+        await _within(RELOAD_SECONDS, waits)
+
     async def wait_started(self, seconds: float) -> None:
         """Return when every server that does not sleep was tried, at the latest in `seconds`."""
         self.connect()
@@ -222,7 +239,7 @@ class McpHost:
     def start(self, servers: Mapping[str, ServerConfig]) -> None:
         """Add servers and connect those that are enabled once they are wanted; returns at once."""
         for name, config in servers.items():
-            key = cache_key(config)
+            key = cache_key(config, identity=self._sign_ins.login(name, config))
             server = Entry(
                 name=name,
                 config=config,
@@ -270,6 +287,7 @@ class McpHost:
             server.config,
             guard=self._guard,
             write_stderr=self._stderr_writer(server.name),
+            tokens=self._sign_ins.keeper(server.name, server.config),
         )
         return Connection(
             server.name,
@@ -305,6 +323,7 @@ class McpHost:
             await asyncio.wait(running)
         for name in names:
             del self._servers[name]
+            await self._sign_ins.close(name)
 
     def _parked(self) -> tuple[tuple[str, str], ...]:
         return tuple(

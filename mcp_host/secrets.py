@@ -18,7 +18,7 @@ _PLACES: Final = frozenset({"args", "env", "url", "headers", "client_cert", "oau
 
 def without_secrets(result: ToolResult, config: ServerConfig) -> ToolResult:
     """Return a result in which every secret of the server's entry is masked."""
-    known = frozenset(secrets_of(config.model_dump(include=set(_PLACES))))
+    known = frozenset(secrets_of(config.model_dump(include=set(_PLACES), exclude_defaults=True)))
     if not known:
         return result
     redactor = Redactor(known)

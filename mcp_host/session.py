@@ -191,6 +191,11 @@ class HostSession(ClientSession):
             raw = self._param_headers.take(raw)
         return cast("dict[str, object]", raw)
 
+    @property
+    def needs_person(self) -> bool:
+        """True when it is closed and only a person can get its server back."""
+        return self._link.needs_person
+
     async def why_closed(self) -> str:
         """Say why the session is closed."""
         return self.closing or await self._link.why_ended()

@@ -5,7 +5,7 @@ GatewayError
 ├── HomeError ─ HomeLocked
 ├── StoreError ─ NotFound · Conflict · StoreBusy* · Fenced · SchemaTooNew · ForeignDatabase · StoreBroken
 ├── AdapterError ─ AdapterUnauthorized · DeliveryDeferred* · DeliveryUnsure · DeliveryRejected
-├── ToolHostError ─ ServerParked · ServerUnavailable* · ToolTimeout
+├── ToolHostError ─ ServerParked · ServerUnavailable* · ToolTimeout · NeedsLogin · NeedsScope
 ├── ModelError ─ ModelRateLimited* · ModelUnavailable* · ModelRejected · ModelUnauthorized · ContextTooLong
 └── ControlError ─ GatewayNotRunning · GatewayRefused
 (* retryable)
@@ -211,6 +211,26 @@ class ToolTimeout(ToolHostError):
 
     def __init__(self, server: str, tool: str, seconds: float) -> None:
         super().__init__(server, f"{tool} gave no answer within {seconds:g} s")
+
+
+class NeedsLogin(ToolHostError):
+    """Nobody is signed in to the server, or no longer: only a person can change that."""
+
+    def __init__(self, server: str, why: str) -> None:
+        super().__init__(server, f"needs login ({why}): run `hermes mcp login {server}`")
+        self.why = why
+
+
+class NeedsScope(ToolHostError):
+    """The sign-in does not reach so far; `scope` is what the server asked for."""
+
+    def __init__(self, server: str, scope: str) -> None:
+        wanted = f" ({scope})" if scope else ""
+        super().__init__(
+            server,
+            f"this needs a sign-in that allows more{wanted}: run `hermes mcp login {server}`",
+        )
+        self.scope = scope
 
 
 class ModelError(GatewayError):

@@ -32,6 +32,11 @@ class Link(Protocol):
         """What the server said last beside the protocol, or ""."""
         ...
 
+    @property
+    def needs_person(self) -> bool:
+        """True when the link is down and only a person can get it up again."""
+        ...
+
     async def why_ended(self) -> str:
         """Say why the link is down, as precisely as a short wait allows."""
         ...

@@ -6,13 +6,16 @@ import httpx2
 
 from gateway.domain.errors import ToolHostError
 from mcp_host.errors import reason_of
+from mcp_host.oauth.bearer import BearerTransport, TokenSource
 from mcp_host.server_config import ServerConfig
 from mcp_host.transports.proxy import BadProxy, proxy_for
 from mcp_host.transports.tls import ssl_context
 
 
-def make_client(server: str, config: ServerConfig) -> httpx2.AsyncClient:
-    """Return a client for the server alone; the caller closes it.
+def make_client(
+    server: str, config: ServerConfig, tokens: TokenSource | None = None
+) -> httpx2.AsyncClient:
+    """Return a client for the server alone, which sends its token; the caller closes it.
 
     A request waits as long as its caller does: only connecting has a bound of its own.
 
@@ -24,15 +27,20 @@ def make_client(server: str, config: ServerConfig) -> httpx2.AsyncClient:
         raise ToolHostError(server, f"its address or a header needs a variable not set: {names}")
     verify = ssl_context(server, config)
     try:
-        proxy = proxy_for(config.url, os.environ)
-        return httpx2.AsyncClient(
+        transport: httpx2.AsyncBaseTransport = httpx2.AsyncHTTPTransport(
             verify=verify,
+            proxy=proxy_for(config.url, os.environ),
+            # What the environment says is decided above, for this server alone.
+            trust_env=False,
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=16),
+        )
+        if tokens is not None:
+            transport = BearerTransport(transport, tokens)
+        return httpx2.AsyncClient(
+            transport=transport,
             headers=_headers(config),
-            proxy=proxy,
-            # What the environment says was decided above, for this server alone.
             trust_env=False,
             timeout=httpx2.Timeout(None, connect=config.connect_timeout),
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=16),
             follow_redirects=False,
         )
     except BadProxy as error:

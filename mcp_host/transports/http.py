@@ -17,7 +17,7 @@ from mcp.shared._httpx_utils import redirect_location, stream_within_origin
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from gateway.domain.errors import ServerUnavailable, ToolHostError
+from gateway.domain.errors import NeedsLogin, ServerUnavailable, ToolHostError
 from mcp_host.transports.events import (
     EVENTS,
     JSON,
@@ -91,7 +91,7 @@ class HttpLink(NetworkLink):
         try:
             async with asyncio.timeout(GOODBYE_SECONDS), self._open("DELETE", {}) as response:
                 logger.debug("server %s: HTTP %d to goodbye", self.server, response.status_code)
-        except (httpx2.TransportError, TimeoutError):
+        except (httpx2.TransportError, ToolHostError, TimeoutError):
             logger.debug("server %s: it did not hear our goodbye", self.server)
 
     # --- requests -------------------------------------------------------------------
@@ -238,6 +238,12 @@ class HttpLink(NetworkLink):
                             received = self.read_event(event)
                             if received is not None:
                                 await self.deliver(received)
+            except NeedsLogin as error:
+                self.end_sign_in(error)
+                return
+            except ToolHostError as error:
+                failures += 1
+                why = error.problem
             except httpx2.TransportError as error:
                 failures += 1
                 why = unavailable(self.server, self.url, error).problem

@@ -16,7 +16,7 @@ import mcp_types as wire
 from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.shared.message import SessionMessage
 
-from gateway.domain.errors import ServerUnavailable
+from gateway.domain.errors import NeedsLogin, ServerUnavailable, ToolHostError
 from mcp_host.transports.failures import unavailable
 from mcp_host.transports.messages import parse
 
@@ -49,6 +49,7 @@ class NetworkLink:
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._why = ""
         self._notes: list[str] = []
+        self.needs_person = False
 
     @property
     def ended(self) -> bool:
@@ -85,6 +86,11 @@ class NetworkLink:
             self._why = why
             self._over.set_result(None)
             self._inwards.close()
+
+    def end_sign_in(self, error: NeedsLogin) -> None:
+        """Take the link down: nothing goes through it before a person has signed in again."""
+        self.needs_person = True
+        self.end(error.problem)
 
     async def close(self) -> None:
         """End the link and everything that runs for it."""
@@ -169,6 +175,9 @@ class NetworkLink:
         self._requests += 1
         try:
             await self.request(message, headers)
+        except NeedsLogin as error:
+            self.end_sign_in(error)
+            raise
         except httpx2.TransportError as error:
             failure = unavailable(self.server, self.url, error)
             if not failure.sent:
@@ -180,6 +189,12 @@ class NetworkLink:
     async def _tell(self, message: wire.JSONRPCMessage, headers: dict[str, str]) -> None:
         try:
             await self.tell(message, headers)
+        except NeedsLogin as error:
+            self.end_sign_in(error)
+            raise anyio.BrokenResourceError from None
+        except ToolHostError as error:
+            logger.debug("%s", error)
+            raise anyio.BrokenResourceError from None
         except httpx2.TransportError as error:
             logger.debug("server %s: %s", self.server, unavailable(self.server, self.url, error))
             raise anyio.BrokenResourceError from None

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import httpx2
 
 from mcp_host.network_config import Transport
+from mcp_host.oauth.bearer import TokenSource
 from mcp_host.server_config import ServerConfig
 from mcp_host.transports.base import Link
 from mcp_host.transports.client import make_client
@@ -22,9 +23,12 @@ _FELL_BACK = 'it speaks the older way: "transport: sse" says so without a try'
 class Remote:
     """One server at a URL; what the first look showed is remembered for the next links."""
 
-    def __init__(self, server: str, config: ServerConfig) -> None:
+    def __init__(
+        self, server: str, config: ServerConfig, tokens: TokenSource | None = None
+    ) -> None:
         self._server = server
         self._config = config
+        self._tokens = tokens
         self._way: Transport | None = None
 
     @asynccontextmanager
@@ -33,9 +37,10 @@ class Remote:
 
         Raises:
             ToolHostError: Its entry cannot be used as it is, or the URL is no server.
+            NeedsLogin: Nobody is signed in to it.
             ServerUnavailable: It could not be reached now.
         """
-        async with make_client(self._server, self._config) as client:
+        async with make_client(self._server, self._config, self._tokens) as client:
             if await self._speaks(client) is Transport.SSE:
                 async with open_sse(self._server, self._config.url, client) as old:
                     if self._config.transport is not Transport.SSE:

@@ -10,7 +10,7 @@ import mcp_types as wire
 from mcp.shared._httpx_utils import redirect_location, stream_within_origin
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 
-from gateway.domain.errors import ServerUnavailable, ToolHostError
+from gateway.domain.errors import NeedsLogin, ServerUnavailable, ToolHostError
 from mcp_host.transports.events import (
     EVENTS,
     JSON,
@@ -45,6 +45,8 @@ class SseLink(NetworkLink):
         """Post a notification or an answer of ours."""
         try:
             await self._post(message, headers)
+        except NeedsLogin:
+            raise
         except ToolHostError as error:
             logger.debug("%s", error)
 

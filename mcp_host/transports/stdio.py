@@ -136,6 +136,8 @@ def _find(name: str, path: str) -> str | None:
 class StdioLink:
     """The lines of one process as messages, both ways (`transports.base.Link`)."""
 
+    needs_person = False
+
     def __init__(self, server: str, process: ServerProcess) -> None:
         self._process = process
         self.incoming = _Incoming(process)

@@ -22,6 +22,28 @@ def ssl_context(server: str, config: ServerConfig) -> ssl.SSLContext:
     return context
 
 
+def trusting(server: str, config: ServerConfig, *, own_host: bool) -> ssl.SSLContext:
+    """Return the context of connections that show nothing of ourselves, for a sign-in to the server.
+
+    On the server's own host it is believed as for the server; elsewhere a private authority of the
+    entry is believed beside the public ones, and nobody is believed unseen.
+
+    Raises:
+        ToolHostError: A file is missing or holds something else; it names server and path.
+    """
+    if own_host:
+        return _verifying(server, config.ssl_verify)
+    context = httpx2.create_ssl_context()
+    if isinstance(config.ssl_verify, str):
+        path = _existing(server, "ssl_verify", config.ssl_verify)
+        place = {"capath" if os.path.isdir(path) else "cafile": path}
+        try:
+            context.load_verify_locations(**place)
+        except (OSError, ValueError) as error:
+            raise _unusable(server, "ssl_verify", path, error) from error
+    return context
+
+
 def _verifying(server: str, verify: bool | str) -> ssl.SSLContext:
     if verify is True:
         return httpx2.create_ssl_context()

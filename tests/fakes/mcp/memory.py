@@ -72,6 +72,7 @@ class MemoryServer:
         self.outgoing = to_server[0]
         self.notes: tuple[str, ...] = ()
         self.last_words = ""
+        self.needs_person = False
         self.reason = "it went away"
 
     async def why_ended(self) -> str:

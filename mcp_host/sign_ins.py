@@ -1,0 +1,63 @@
+"""Who is signed in to the servers of one host: a keeper of tokens for each that wants it."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.ports import Clock
+from mcp_host.oauth.config import Auth
+from mcp_host.oauth.tokens import BadTokenFile, TokenStore
+from mcp_host.server_config import ServerConfig
+
+if TYPE_CHECKING:
+    from mcp_host.oauth.keeper import TokenKeeper
+
+
+class SignIns:
+    """The sign-ins in a directory; without one nobody is signed in anywhere."""
+
+    def __init__(self, directory: Path | None, clock: Clock) -> None:
+        self._store = TokenStore(directory) if directory is not None else None
+        self._clock = clock
+        self._keepers: dict[str, TokenKeeper] = {}
+        self._logins: dict[str, str] = {}
+
+    def keeper(self, server: str, config: ServerConfig) -> "TokenKeeper | None":
+        """Return who has the tokens of a server, None for one that wants none."""
+        if self._store is None or config.auth is not Auth.OAUTH:
+            return None
+        from mcp_host.oauth.keeper import TokenKeeper
+
+        keeper = TokenKeeper(
+            server, config, store=self._store, environ=os.environ, clock=self._clock
+        )
+        self._keepers[server] = keeper
+        return keeper
+
+    def login(self, server: str, config: ServerConfig) -> str:
+        """Return the name of the login that a server is used with now, "" for none."""
+        login = self._read_login(server, config)
+        self._logins[server] = login
+        return login
+
+    def changed(self, server: str, config: ServerConfig) -> bool:
+        """Tell whether somebody else is signed in than `login` said last."""
+        return self._read_login(server, config) != self._logins.get(server, "")
+
+    async def close(self, server: str) -> None:
+        """Let go of a server's tokens, once a renewal under way has ended."""
+        self._logins.pop(server, None)
+        keeper = self._keepers.pop(server, None)
+        if keeper is not None:
+            await keeper.close()
+
+    def _read_login(self, server: str, config: ServerConfig) -> str:
+        if self._store is None or config.auth is not Auth.OAUTH:
+            return ""
+        try:
+            tokens = self._store.read(server)
+        except BadTokenFile:
+            return ""
+        if tokens is None or not (tokens.access_token or tokens.refresh_token):
+            return ""
+        return tokens.login or "by hand"
