@@ -16,7 +16,7 @@ from typing import Any, Final, assert_never
 
 from mcp import MCPError
 
-from gateway.domain.errors import ServerParked, ServerUnavailable, ToolHostError
+from gateway.domain.errors import NeedsLogin, ServerParked, ServerUnavailable, ToolHostError
 from gateway.domain.tools import ServerState, ServerStatistics
 from gateway.ports import Clock, ModelProvider
 from gateway.telemetry import agent_log
@@ -56,8 +56,8 @@ class Agreed:
 class Connection:
     """The connection of one server entry; `run` is its owner, everything else only asks.
 
-    `state`, `reason`, `since`, `next_probe_at`, `agreed`, `catalog` and `starts` are for reading;
-    `on_change` is called after one of them changed. A server that is not connected keeps the
+    `state`, `reason`, `needs_login`, `since`, `next_probe_at`, `agreed`, `catalog` and `starts` are
+    for reading; `on_change` is called after one of them changed. A server that is not connected keeps the
     catalog it had; `known` is the one of an earlier process.
     """
 
@@ -80,8 +80,10 @@ class Connection:
         self.config = config
         self.state = ServerState.CONNECTING
         self.reason = ""
+        self.needs_login = False
         self.since: datetime = clock.now()
         self.next_probe_at: datetime | None = None
+        self._probe_due = float("inf")
         self.agreed: Agreed | None = None
         """The agreement of the last session."""
         self.catalog: Catalog | None = known.catalog if known is not None else None
@@ -190,6 +192,13 @@ class Connection:
         """Have the owner connect anew in any case; returns when that try has ended."""
         await self._ask(Note.RECONNECT)
 
+    def probe_if_due(self) -> None:
+        """Have a parked owner try again when the time for that has come."""
+        if self.state is ServerState.PARKED and self._clock.monotonic() >= self._probe_due:
+            # Once: until it is parked again it needs no other.
+            self._probe_due = float("inf")
+            self._mail.put(Note.TRY_NOW)
+
     def refresh(self) -> None:
         """Have the tools listed again soon."""
         self._mail.put(Note.TOOLS_CHANGED)
@@ -241,13 +250,15 @@ class Connection:
 
     async def _wait(self, end: Ended) -> Note:
         pause = self._tries.pause_after(end)
+        self.needs_login = end.needs_login
         if pause is None:
             pause = self._tries.jittered(self._probe_interval)
+            self._probe_due = self._clock.monotonic() + pause
             probe_at = self._clock.now() + timedelta(seconds=pause)
             self._enter(ServerState.PARKED, end.reason, next_probe_at=probe_at)
             agent_log.park(server=self.server, reason=end.reason, retry_in=pause)
-        else:
-            self._enter(ServerState.CONNECTING, end.reason)
+            return await self._until_wanted()
+        self._enter(ServerState.CONNECTING, end.reason)
         timer = asyncio.create_task(self._wake_after(pause), name=f"pause:{self.server}")
         try:
             return await self._until_wanted()
@@ -283,8 +294,9 @@ class Connection:
         limit = self.config.connect_timeout
         began = self._clock.monotonic()
 
-        def failed(reason: str, *, how: Ending = Ending.FAILED) -> Ended:
-            return Ended(how=how, reason=reason, lasted=self._clock.monotonic() - began)
+        def failed(reason: str, *, how: Ending = Ending.FAILED, needs_login: bool = False) -> Ended:
+            lasted = self._clock.monotonic() - began
+            return Ended(how=how, reason=reason, lasted=lasted, needs_login=needs_login)
 
         try:
             async with self._slots.take() as slot, asyncio.timeout(limit) as bound:
@@ -300,7 +312,8 @@ class Connection:
             cause = leaf(error)
             if isinstance(cause, ToolHostError):
                 how = Ending.FAILED if cause.retryable else Ending.HOPELESS
-                return failed(cause.problem, how=how)
+                needs_login = isinstance(cause, NeedsLogin)
+                return failed(cause.problem, how=how, needs_login=needs_login)
             # The SDK has no list of what it raises for a server that talks nonsense.
             logger.debug("server %s: connecting failed", self.server, exc_info=True)
             return failed(reason_of(error))
@@ -344,6 +357,7 @@ class Connection:
     async def _serve(self, session: HostSession) -> Ended:
         started = self._clock.monotonic()
         self._session = session
+        self.needs_login = False
         self.starts += 1
         # Who asked while it was connecting has what was asked for.
         self._mail.drop(Note.TRY_NOW, Note.RECONNECT)
@@ -375,8 +389,9 @@ class Connection:
                 case Note.LINK_DOWN:
                     lasted = self._clock.monotonic() - started
                     reason = await session.why_closed()
-                    how = Ending.HOPELESS if session.needs_person else Ending.LOST
-                    return Ended(how=how, reason=reason, lasted=lasted)
+                    alone = session.needs_person
+                    how = Ending.HOPELESS if alone else Ending.LOST
+                    return Ended(how=how, reason=reason, lasted=lasted, needs_login=alone)
                 case Note.UNANSWERED:
                     lasted = self._clock.monotonic() - started
                     session.closing = "it did not answer when asked whether it is there"

@@ -115,6 +115,7 @@ class Entry:
             next_probe_at=None if connection is None else connection.next_probe_at,
             notes=known if connection is None else (*known, *connection.notes),
             lazy=self.config.lazy,
+            needs_login=connection is not None and connection.needs_login,
             selection=registry.selection(self.name),
             statistics=ServerStatistics() if connection is None else connection.statistics,
         )

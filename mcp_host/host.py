@@ -24,6 +24,7 @@ from gateway.domain.tools import (
 from gateway.ports import Approver, Clock, ModelProvider
 from gateway.ports.loading import load
 from mcp_host.entry import Entry
+from mcp_host.network_config import Transport
 from mcp_host.registry import Registered, Registry, register
 from mcp_host.schema_cache import Known, SchemaCache, cache_key
 from mcp_host.server_config import McpConfig, ServerConfig
@@ -128,6 +129,7 @@ class McpHost:
         self._loading = asyncio.Lock()
         self._loaded = False
         self._wanted = asyncio.Event()
+        self._nudges: set[asyncio.Task[None]] = set()
 
     # --- gateway.ports.ToolHost -------------------------------------------------
 
@@ -198,16 +200,18 @@ class McpHost:
                 added=added, removed=removed, changed=changed, parked=(*self._parked(), *unknown)
             )
 
-    async def look_at_sign_ins(self) -> None:
-        """Take up logins and logouts of other processes; returns when it is known what they changed."""
-        waits: list[Coroutine[Any, Any, None]] = []
+    def look_at_sign_ins(self) -> None:
+        """Take up logins and logouts of other processes; returns at once, and asks nobody."""
         for name, server in self._servers.items():
             if not self._sign_ins.changed(name, server.config):
                 continue
             login = self._sign_ins.login(name, server.config)
             server.key = cache_key(server.config, identity=login)
-            waits.append(server.nudge(reconnect=server.state is ServerState.READY))
-        await _within(RELOAD_SECONDS, waits)
+            logger.info("server %s: %s", name, "somebody signed in" if login else "signed out")
+            nudge = server.nudge(reconnect=server.state is ServerState.READY)
+            task = asyncio.create_task(nudge, name=f"signed in:{name}")
+            self._nudges.add(task)
+            task.add_done_callback(self._nudges.discard)
 
     async def wait_started(self, seconds: float) -> None:
         """Return when every server that does not sleep was tried, at the latest in `seconds`."""
@@ -229,6 +233,24 @@ class McpHost:
         if connection.agreed is None or connection.state is not ServerState.READY:
             raise ServerUnavailable(name, connection.reason, sent=False)
         return connection.agreed
+
+    # --- for the cadence of a process ----------------------------------------------
+
+    async def probe(self) -> None:
+        """Have each parked server tried whose time for that has come; returns at once."""
+        for server in self._servers.values():
+            if server.connection is not None:
+                server.connection.probe_if_due()
+
+    async def relist(self) -> None:
+        """Have the ready servers over a network list their tools again; returns at once.
+
+        The stream that tells of changes may have ended unnoticed; that of a process ends with it.
+        """
+        for server in self._servers.values():
+            remote = server.config.transport is not Transport.STDIO
+            if remote and server.connection is not None and server.state is ServerState.READY:
+                server.connection.refresh()
 
     # --- for who opens it ---------------------------------------------------------
 
@@ -256,6 +278,8 @@ class McpHost:
 
     async def close(self) -> None:
         """End every connection."""
+        for nudge in tuple(self._nudges):
+            nudge.cancel()
         await self._stop(tuple(self._servers))
         self._registry.close()
 

@@ -21,6 +21,7 @@ class SignIns:
         self._clock = clock
         self._keepers: dict[str, TokenKeeper] = {}
         self._logins: dict[str, str] = {}
+        self._stamps: dict[str, object] = {}
 
     def keeper(self, server: str, config: ServerConfig) -> "TokenKeeper | None":
         """Return who has the tokens of a server, None for one that wants none."""
@@ -42,11 +43,18 @@ class SignIns:
 
     def changed(self, server: str, config: ServerConfig) -> bool:
         """Tell whether somebody else is signed in than `login` said last."""
+        if self._store is None or config.auth is not Auth.OAUTH:
+            return False
+        stamp = self._store.stamp(server)
+        if stamp == self._stamps.get(server):
+            return False
+        self._stamps[server] = stamp
         return self._read_login(server, config) != self._logins.get(server, "")
 
     async def close(self, server: str) -> None:
         """Let go of a server's tokens, once a renewal under way has ended."""
         self._logins.pop(server, None)
+        self._stamps.pop(server, None)
         keeper = self._keepers.pop(server, None)
         if keeper is not None:
             await keeper.close()

@@ -30,11 +30,15 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The end of one attempt; `lasted` seconds from its start, or from its success when lost."""
+    """The end of one attempt; `lasted` seconds from its start, or from its success when lost.
+
+    `needs_login`: only a person who signs in can change it.
+    """
 
     how: Ending
     reason: str = ""
     lasted: float = 0.0
+    needs_login: bool = False
 
 
 class Tries:

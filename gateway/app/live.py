@@ -5,9 +5,9 @@ The host asks `LiveServers` for what holds, whoever wanted the reload; the watch
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gateway.domain.tools import Reloaded
 from gateway.ports import Clock
@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Apply = Callable[[], Awaitable[Reloaded]]
-"""Has the host take what holds now."""
+
+class Kept(Protocol):
+    """What is kept current: the host."""
+
+    async def reload(self) -> Reloaded: ...
+
+    def look_at_sign_ins(self) -> None: ...
 
 
 class LiveServers:
@@ -81,13 +86,13 @@ class LiveServers:
 
 @asynccontextmanager
 async def keeping_current(
-    home: "Home", live: LiveServers, apply: Apply, clock: Clock, *, enabled: bool
+    home: "Home", live: LiveServers, host: Kept, clock: Clock, *, enabled: bool
 ) -> AsyncGenerator[None]:
-    """Inside the block, have each change of the configuration applied by the host."""
-    if not enabled:
-        yield
-        return
-    watch = asyncio.create_task(_watch(home, live, apply, clock), name="config:watch")
+    """Inside the block, have the host apply each change of the configuration and each new login.
+
+    Without `enabled` the configuration is left alone, and logins alone are taken up.
+    """
+    watch = asyncio.create_task(_watch(home, live, host, clock, enabled), name="config:watch")
     try:
         yield
     finally:
@@ -95,12 +100,20 @@ async def keeping_current(
         await asyncio.wait({watch})
 
 
-async def _watch(home: "Home", live: LiveServers, apply: Apply, clock: Clock) -> None:
+async def _watch(
+    home: "Home",
+    live: LiveServers,
+    host: Kept,
+    clock: Clock,
+    enabled: bool,
+) -> None:
     from gateway.config.watch import ConfigWatch
 
     async def changed() -> None:
+        if not enabled:
+            return
         try:
-            _tell(await apply())
+            _tell(await host.reload())
         except Exception:
             # The next change must still be heard.
             logger.exception("a change of the configuration could not be applied")
@@ -109,7 +122,7 @@ async def _watch(home: "Home", live: LiveServers, apply: Apply, clock: Clock) ->
     if live.edited():
         # While we started.
         await changed()
-    await watch.run(changed)
+    await watch.run(changed, beside=host.look_at_sign_ins)
 
 
 def _tell(done: Reloaded) -> None:

@@ -60,6 +60,7 @@ async def open_host(
         clock=clock,
         stderr_log=home.mcp_stderr_log,
         schema_cache=home.schema_cache,
+        tokens=home.mcp_tokens,
         version=program_version(),
         reload=reload,
         on_demand=on_demand,

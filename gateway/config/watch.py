@@ -37,10 +37,11 @@ _Stamp: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 
 
 class ConfigWatch:
-    """Watches `config.yaml` and `.env` of one home, from when it is made."""
+    """Watches `config.yaml` and `.env` of one home, from when it is made; and where tokens are."""
 
     def __init__(self, home: Home, clock: Clock, *, settle: float = SETTLE_SECONDS) -> None:
         self._folder = home.path
+        self._tokens = home.mcp_tokens
         self._busy = home.state_db.name
         """What the store writes all the time in the same folder."""
 
@@ -50,12 +51,18 @@ class ConfigWatch:
         self._stamp = self._stamped()
         self._seen = self._read()
 
-    async def run(self, changed: Callable[[], Awaitable[object]]) -> None:
-        """Call `changed` after each change that has settled, one call at a time, until cancelled."""
+    async def run(
+        self, changed: Callable[[], Awaitable[object]], *, beside: Callable[[], None] = lambda: None
+    ) -> None:
+        """Call `changed` after each change that has settled, one call at a time, until cancelled.
+
+        `beside` is called whenever there may be news in the home, of the token files too.
+        """
         while True:
             folders = self._folders()
             async with contextlib.aclosing(self._news(folders)) as news:
                 async for told in news:
+                    beside()
                     if await self._is_another(told=told):
                         await changed()
                     if self._folders() != folders:
@@ -115,7 +122,8 @@ class ConfigWatch:
     def _folders(self) -> tuple[Path, ...]:
         """Return where something can happen to the files, links followed."""
         real = {Path(os.path.realpath(file)).parent for file in self._files}
-        return tuple(sorted(folder for folder in {self._folder, *real} if folder.is_dir()))
+        found = {self._folder, self._tokens, *real}
+        return tuple(sorted(folder for folder in found if folder.is_dir()))
 
     def _stamped(self) -> _Stamp:
         return tuple(_stamp_of(file) for file in self._files)

@@ -145,7 +145,7 @@ class ServerStatistics:
 class ServerStatus:
     """One line of `/mcp`; `tools` counts the registered ones, `notes` says what was left out.
 
-    `lazy`: it starts on first use.
+    `lazy`: it starts on first use. `needs_login`: a person has to sign in to it first.
     """
 
     name: str
@@ -156,6 +156,7 @@ class ServerStatus:
     next_probe_at: datetime | None = None
     notes: tuple[str, ...] = ()
     lazy: bool = False
+    needs_login: bool = False
     selection: Selection = field(default_factory=Selection)
     statistics: ServerStatistics = field(default_factory=ServerStatistics)
 
