@@ -9,6 +9,13 @@ from gateway.domain.form import FormState
 from gateway.domain.ids import Account, InboundId
 from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued
 from gateway.domain.operations.inbound import Accept, Accepted, Duplicate, MigrateChat
+from gateway.domain.operations.pairing import (
+    ApprovePairing,
+    MissPairing,
+    OfferPairing,
+    Pairing,
+    RevokePairing,
+)
 from gateway.domain.operations.questions import (
     AnswerField,
     Ask,
@@ -46,6 +53,7 @@ from gateway.domain.operations.upkeep import (
 from gateway.domain.question import Question
 from store.operations import asking, deliveries, journal, places, settling, turns, upkeep
 from store.operations import inbound as arrivals
+from store.operations import pairing as pairings
 from store.writer import Writer
 
 
@@ -113,6 +121,20 @@ class SqliteStore:
 
     async def mark_delivery(self, outcome: Outcome) -> None:
         await self._do(partial(deliveries.mark_delivery, outcome=outcome))
+
+    # --- pairing -----------------------------------------------------------------------------
+
+    async def offer_pairing(self, offer: OfferPairing) -> bool:
+        return await self._do(partial(pairings.offer_pairing, offer=offer))
+
+    async def approve_pairing(self, approve: ApprovePairing) -> Pairing | None:
+        return await self._do(partial(pairings.approve_pairing, approve=approve))
+
+    async def revoke_pairing(self, revoke: RevokePairing) -> Pairing | None:
+        return await self._do(partial(pairings.revoke_pairing, revoke=revoke))
+
+    async def miss_pairing(self, miss: MissPairing) -> None:
+        await self._do(partial(pairings.miss_pairing, miss=miss))
 
     # --- upkeep ----------------------------------------------------------------------------
 

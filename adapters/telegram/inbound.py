@@ -40,7 +40,7 @@ _TEXT_TYPES: Final = (MessageEntity.MENTION, MessageEntity.BOT_COMMAND)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Us:
-    """Which bot reads, and how it divides plain groups."""
+    """Which bot reads, and how it divides plain groups; 0 and "" are what is not known of it yet."""
 
     id: int
     username: str
@@ -172,6 +172,7 @@ def _command(
         sent_at=message.date,
         name=name.lower().replace("_", "-"),
         argument=(argument or "").strip(),
+        mentions_us=addressed is not None or _mentions_us(message, us),
     )
 
 
@@ -203,19 +204,20 @@ def _replies_to_us(message: Message, us: Us) -> bool:
     replied = message.reply_to_message
     if replied is None or replied.forum_topic_created is not None:
         return False
-    return replied.from_user is not None and replied.from_user.id == us.id
+    return replied.from_user is not None and replied.from_user.id == us.id != 0
 
 
 def _mentions_us(message: Message, us: Us) -> bool:
     if message.chat.type == Chat.PRIVATE or _replies_to_us(message, us):
         return True
-    name = f"@{us.username.casefold()}"
+    # Without a name nothing names us.
+    name = f"@{us.username.casefold()}" if us.username else None
     found = {**message.parse_entities(), **message.parse_caption_entities()}
     for entity, text in found.items():
         if entity.type == MessageEntity.TEXT_MENTION and entity.user is not None:
-            if entity.user.id == us.id:
+            if entity.user.id == us.id != 0:
                 return True
-        elif entity.type in _TEXT_TYPES and text.casefold().endswith(name):
+        elif name and entity.type in _TEXT_TYPES and text.casefold().endswith(name):
             return True
     return False
 
@@ -260,11 +262,12 @@ def _sender(message: Message) -> Actor | None:
     if message.sender_chat is not None:
         chat = message.sender_chat
         name = chat.title or chat.full_name or ""
-        return Actor(platform=PLATFORM, id=str(chat.id), name=name)
+        return Actor(platform=PLATFORM, id=str(chat.id), name=name, is_chat=True)
     if message.from_user is not None:
         return _person(message.from_user)
     if message.chat.type == Chat.CHANNEL:
-        return Actor(platform=PLATFORM, id=str(message.chat.id), name=message.chat.title or "")
+        name = message.chat.title or ""
+        return Actor(platform=PLATFORM, id=str(message.chat.id), name=name, is_chat=True)
     return None
 
 

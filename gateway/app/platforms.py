@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from adapters.telegram.config import ParsedTelegram, TelegramAccount
     from gateway.config.home import Home
     from gateway.config.schema import Config
+    from gateway.runtime.access_door import Door
     from gateway.runtime.delivery import Budget
     from gateway.telemetry.redact import Redactor
     from store.open import OpenStore
@@ -42,7 +43,7 @@ class Platforms:
     budgets: "dict[Account, Budget]" = field(default_factory=dict[Account, "Budget"])
     answering: dict[Account, PressAnswering] = field(default_factory=dict[Account, PressAnswering])
     typing: dict[Account, Typing] = field(default_factory=dict[Account, Typing])
-    allowed: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    doors: "dict[Account, Door]" = field(default_factory=dict[Account, "Door"])
     health: dict[Account, Callable[[], Health]] = field(
         default_factory=dict[Account, Callable[[], Health]]
     )
@@ -154,10 +155,30 @@ async def _open_telegram(
     opened.answering[key] = adapter
     opened.typing[key] = adapter
     opened.health[key] = lambda: adapter.health
-    known = opened.allowed.get(TELEGRAM, frozenset())
-    opened.allowed[TELEGRAM] = known | account.people
+    opened.doors[key] = _telegram_door(account)
     if account.home_channel:
         opened.homes.append(_telegram_home(account))
+
+
+def _telegram_door(account: "TelegramAccount") -> "Door":
+    from adapters.telegram.ids import GENERAL_TOPIC, is_private
+    from gateway.runtime.access_door import Door, GroupRules, Strangers
+
+    return Door(
+        people=account.people,
+        groups={
+            name: GroupRules(
+                require_mention=group.require_mention, strict_mention=group.strict_mention
+            )
+            for name, group in account.groups.items()
+        },
+        strangers=Strangers(account.strangers.value),
+        require_mention=account.require_mention,
+        strict_mention=account.strict_mention,
+        allow_bots=account.allow_bots,
+        is_direct=lambda place: is_private(place.chat),
+        main_threads=frozenset({GENERAL_TOPIC}),
+    )
 
 
 def _telegram_home(account: "TelegramAccount") -> Place:

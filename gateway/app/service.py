@@ -199,13 +199,14 @@ def _runtime(parts: _Parts) -> "Runtime":
             config.access,
             extra_admins=frozenset({str(PERSON)}),
             operators=operators(os.getuid()),
-            allowed=platforms.allowed,
+            doors=platforms.doors,
         ),
         clock=parts.clock,
         config=RuntimeConfig(
             gateway=config.gateway,
             approvals=config.approvals,
             tool_search=config.tools.tool_search,
+            rate=config.access.rate,
             first_turn_wait=config.mcp.first_turn_wait,
         ),
     )

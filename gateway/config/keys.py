@@ -106,17 +106,10 @@ _UNSET: Final = object()
 LATER: Final[Mapping[KeyPath, object]] = {
     ("platforms", "slack"): _UNSET,
     ("platforms", "discord"): _UNSET,
-    ("platforms", "telegram", "open"): False,
-    ("platforms", "telegram", "dm_policy"): "ignore",
-    ("platforms", "telegram", "groups"): _UNSET,
-    ("platforms", "telegram", "require_mention"): False,
-    ("platforms", "telegram", "strict_mention"): False,
-    ("platforms", "telegram", "allow_bots"): False,
     ("platforms", "telegram", "streaming"): False,
     ("platforms", "telegram", "channel_overrides"): _UNSET,
     ("web",): _UNSET,
     ("mcp_serve",): _UNSET,
-    ("access", "rate"): _UNSET,
     ("approvals", "route"): "here",
     ("store", "retention_days"): 0,
 }

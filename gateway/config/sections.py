@@ -26,6 +26,9 @@ _BOUNDS: Final[Mapping[KeyPath, tuple[float, float]]] = {
     ("gateway", "turn_timeout"): (1, 7 * _DAY),
     ("approvals", "timeout"): (1, 7 * _DAY),
     ("approvals", "quorum"): (1, 100),
+    ("access", "rate", "user_per_minute"): (0, 100_000),
+    ("access", "rate", "chat_per_minute"): (0, 100_000),
+    ("access", "rate", "tokens_per_day"): (0, 1_000_000_000_000),
     ("tools", "tool_search", "threshold_pct"): (0, 100),
     ("tools", "tool_search", "listing_max_tokens"): (0, 1_000_000),
 }

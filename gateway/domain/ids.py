@@ -12,6 +12,7 @@ AttachmentId = NewType("AttachmentId", int)
 TurnId = NewType("TurnId", int)
 DeliveryId = NewType("DeliveryId", int)
 RuleId = NewType("RuleId", int)
+PairingId = NewType("PairingId", int)
 Cursor = NewType("Cursor", int)
 
 QuestionId = NewType("QuestionId", str)
@@ -33,12 +34,16 @@ THREADED = frozenset({ChatType.THREAD, ChatType.TOPIC})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Who did something; `str()` is the form stored and shown to other agents."""
+    """Who did something; `str()` is the form stored and shown to other agents.
+
+    `is_chat`: somebody who speaks for a whole chat (an anonymous admin, a channel); nobody knows who.
+    """
 
     platform: str
     id: str
     name: str = ""
     is_bot: bool = False
+    is_chat: bool = False
 
     def __str__(self) -> str:
         return f"{self.platform}:{self.id}"

@@ -33,8 +33,9 @@ class Attachment:
 class InboundMessage:
     """A platform message after normalisation, before it has a row in the store.
 
-    `alone`: it gets a turn of its own, and nothing joins it. `toolsets`: the only ones its turn
-    may use, none named is all.
+    `mentions_us`: it names us, answers a message of ours, or is for nobody else to read.
+    `alone`: it gets a turn of its own, and nothing joins it. `toolsets`: the only ones its turn may
+    use, none named is all.
     """
 
     place: Place
@@ -79,7 +80,7 @@ class MessageDeleted:
 class CommandGiven:
     """A slash command: its name without the slash, `-` never written `_`, and the rest.
 
-    `toolsets` as for a message.
+    `mentions_us` and `toolsets` as for a message.
     """
 
     place: Place
@@ -89,6 +90,7 @@ class CommandGiven:
     sent_at: datetime
     name: str
     argument: str = ""
+    mentions_us: bool = False
     toolsets: tuple[str, ...] = ()
 
 

@@ -33,6 +33,7 @@ from gateway.domain.ids import (
 from gateway.domain.operations.inbound import (
     StoredInbound,
 )
+from gateway.domain.operations.pairing import Pairing, PairingState
 from gateway.domain.operations.turns import (
     TurnEnd,
 )
@@ -73,6 +74,10 @@ class Inbox(Protocol):
 
     async def activity(self, place: Place) -> Activity:
         """Whether a conversation works, waits for an answer, or has nothing left to do."""
+        ...
+
+    async def threads(self, *, limit: int) -> Sequence[str]:
+        """Session keys of the threads we were called into, newest first."""
         ...
 
     async def last_turn(self, place: Place) -> tuple[TurnId, TurnEnd | None] | None:
@@ -216,6 +221,12 @@ class Books(Protocol):
     async def audit(self, *, before: int | None = None, limit: int) -> Sequence[AddAudit]: ...
 
 
+class Pairings(Protocol):
+    async def page(self, *states: PairingState, limit: int) -> Sequence[Pairing]:
+        """People who were given a code, in one of the states, newest first."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readers:
     """The read ports of one store."""
@@ -229,6 +240,7 @@ class Readers:
     deliveries: Deliveries
     sent: SentMessages
     books: Books
+    pairings: Pairings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

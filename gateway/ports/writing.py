@@ -14,6 +14,13 @@ from gateway.domain.operations.inbound import (
     Duplicate,
     MigrateChat,
 )
+from gateway.domain.operations.pairing import (
+    ApprovePairing,
+    MissPairing,
+    OfferPairing,
+    Pairing,
+    RevokePairing,
+)
 from gateway.domain.operations.questions import (
     AnswerField,
     Ask,
@@ -127,6 +134,24 @@ class DeliveryStore(Protocol):
     async def mark_delivery(self, outcome: Outcome) -> None: ...
 
 
+class PairingStore(Protocol):
+    async def offer_pairing(self, offer: OfferPairing) -> bool:
+        """Keep a code and send it, unless its holder has or had one; say whether that was done."""
+        ...
+
+    async def approve_pairing(self, approve: ApprovePairing) -> Pairing | None:
+        """Let the holder of a code in; None when the code is used, taken back or run out."""
+        ...
+
+    async def revoke_pairing(self, revoke: RevokePairing) -> Pairing | None:
+        """Let somebody in no more; None when they were not in and have no code."""
+        ...
+
+    async def miss_pairing(self, miss: MissPairing) -> None:
+        """Count a wrong code; after some, every code that waits is worth nothing."""
+        ...
+
+
 class UpkeepStore(Protocol):
     async def recover(self, *, worker: str) -> Recovered:
         """Free what an earlier process held; at boot, before adapters start."""
@@ -155,5 +180,7 @@ class UpkeepStore(Protocol):
     async def done_timer(self, name: str) -> None: ...
 
 
-class Store(InboundStore, TurnStore, QuestionStore, DeliveryStore, UpkeepStore, Protocol):
+class Store(
+    InboundStore, TurnStore, QuestionStore, DeliveryStore, PairingStore, UpkeepStore, Protocol
+):
     """Everything that writes. A component asks for the part it needs."""

@@ -17,7 +17,6 @@ from gateway.domain.text import shorten
 from gateway.domain.tools import CallState, ToolCall, ToolResult, ToolSpec
 from gateway.ports import Approval, Clock, FormRequest, SamplingRequest
 from gateway.runtime import functions
-from gateway.runtime.access import Access
 from gateway.runtime.approvals import ApprovalBroker
 from gateway.runtime.journal import Journal
 from gateway.runtime.journal_text import Answer
@@ -69,7 +68,6 @@ class StepWork:
     toolbox: Toolbox
     journal: Journal
     broker: ApprovalBroker
-    access: Access
     clock: Clock
     log: AgentLog
 
@@ -111,11 +109,6 @@ class StepWork:
         spec = self.toolbox.find_spec(step.server, step.tool)
         if spec is None:
             return _gone(step)
-        if not self.access.may_use(
-            self.claim.requester, alias=spec.alias, server=spec.server, place=self.claim.place
-        ):
-            text = f"{spec.alias} may not be used by this person here. It was not called."
-            return Answer(name=spec.alias, state=CallState.REFUSED, text=text)
         call = self._tool_call(step, spec.alias)
         approver = CallApprover(
             call=call, step=step, journal=self.journal, broker=self.broker, deadline=deadline
@@ -162,7 +155,7 @@ class StepWork:
         self, step: Step, arguments: Mapping[str, object], deadline: Deadline
     ) -> Answer:
         name = str(arguments.get("tool") or "")
-        spec = self.toolbox.host.find(name)
+        spec = self.toolbox.find_offered(name)
         if spec is None:
             return Answer(
                 name=step.tool, state=CallState.ERROR, text=f"There is no tool {name or '(none)'}."

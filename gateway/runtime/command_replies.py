@@ -133,7 +133,7 @@ class CommandReplies:
 
     async def _whoami(self, stored: StoredInbound, event: CommandGiven) -> str:
         del stored
-        role = self._access.role(event.sender)
+        role = self._access.role(event.sender, event.place)
         return f"You are {name_of(event.sender)} (`{event.sender}`), role **{role.value}**."
 
     async def _tools(self, stored: StoredInbound, event: CommandGiven) -> str:

@@ -113,7 +113,7 @@ class Context:
             configured=self._configured,
             today=self._clock.now().astimezone().date(),
             servers=host.servers(),
-            tools=host.tools(),
+            tools=self._toolbox.offered(),
             deferred=self._toolbox.deferred,
             listing_tokens=listing_budget(self._toolbox.config, self._provider.context_window),
         )

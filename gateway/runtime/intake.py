@@ -1,12 +1,10 @@
 """Stores each inbound event once, then wakes whoever works on it. Knows no platform."""
 
 import logging
-from collections import Counter
-from collections.abc import Mapping
 from typing import Protocol, assert_never
 
 from gateway.domain.errors import StoreBusy
-from gateway.domain.ids import Actor, InboundId
+from gateway.domain.ids import InboundId
 from gateway.domain.message import (
     ButtonPressed,
     CommandGiven,
@@ -21,6 +19,7 @@ from gateway.ports import InboundStore
 from gateway.runtime.access import Access
 from gateway.runtime.backlog import Backlog
 from gateway.runtime.commands import QUEUE, find_command
+from gateway.runtime.entrance import Taken
 from gateway.runtime.wakeups import Wakeups
 from gateway.telemetry.faults import FaultPoint, reach
 
@@ -35,6 +34,18 @@ class Arrivals(Protocol):
         ...
 
 
+class Judge(Protocol):
+    """Who says what is taken."""
+
+    async def judge(self, event: InboundEvent) -> Taken | None:
+        """Return how an event is taken, None when it is refused."""
+        ...
+
+    async def tell(self, event: InboundEvent, words: str) -> None:
+        """Tell its conversation of a limit."""
+        ...
+
+
 class Intake:
     """Implements `EventSink` for every adapter."""
 
@@ -42,16 +53,17 @@ class Intake:
         self,
         store: InboundStore,
         access: Access,
+        entrance: Judge,
         wakeups: Wakeups,
         arrivals: Arrivals,
         backlog: Backlog,
     ) -> None:
         self._store = store
         self._access = access
+        self._entrance = entrance
         self._wakeups = wakeups
         self._arrivals = arrivals
         self._backlog = backlog
-        self._refused: Counter[str] = Counter()
         self._closed = False
 
     def backlog(self, *, platform: str, account: str, waits: bool) -> None:
@@ -65,21 +77,16 @@ class Intake:
         """Take nothing more: platforms are not acknowledged and deliver it again later."""
         self._closed = True
 
-    @property
-    def refused(self) -> Mapping[str, int]:
-        """How many events of people who may not talk were dropped, by platform."""
-        return dict(self._refused)
-
     async def emit(self, event: InboundEvent, *, position: tuple[str, str] | None = None) -> None:
-        """Store an event unless its sender may not talk; what is known already wakes nobody.
+        """Store an event unless it is refused; what is known already wakes nobody.
 
         Raises:
             StoreBusy: Nothing is stored; the platform must not be acknowledged.
         """
         if self._closed:
             raise StoreBusy("shutting down")
-        if not _may_enter(self._access, event):
-            self._refuse(event)
+        taken = await self._entrance.judge(event)
+        if taken is None:
             return
         event = _meant(self._access, event)
         lane = lane_of(event)
@@ -90,12 +97,15 @@ class Intake:
                 lane=lane,
                 new_session=_opens_session(self._access, event),
                 position=position,
+                not_before=taken.not_before,
             )
         )
         await reach(FaultPoint.INTAKE_COMMITTED)
         if isinstance(accepted, Duplicate):
             logger.debug("known already: %s", accepted.dedupe)
             return
+        if taken.word:
+            await self._entrance.tell(event, taken.word)
         match lane:
             case Lane.TURN:
                 self._wakeups.turns()
@@ -104,18 +114,6 @@ class Intake:
                 self._wakeups.controls()
             case _:
                 assert_never(lane)
-
-    def _refuse(self, event: InboundEvent) -> None:
-        platform = event.place.platform
-        self._refused[platform] += 1
-        logger.info(
-            "refused a %s of %s in %s, %d on %s so far",
-            type(event).__name__,
-            _log_name(event.sender),
-            event.place.session_key,
-            self._refused[platform],
-            platform,
-        )
 
 
 def lane_of(event: InboundEvent) -> Lane:
@@ -130,13 +128,6 @@ def lane_of(event: InboundEvent) -> Lane:
             return command.lane if command else Lane.CONTROL
         case _:
             assert_never(event)
-
-
-def _may_enter(access: Access, event: InboundEvent) -> bool:
-    # A press is judged by its question, so that a bystander gets a visible refusal and is audited.
-    if isinstance(event, ButtonPressed | FormSubmitted):
-        return True
-    return access.may_talk(event.sender, event.place)
 
 
 def _meant(access: Access, event: InboundEvent) -> InboundEvent:
@@ -157,6 +148,7 @@ def _meant(access: Access, event: InboundEvent) -> InboundEvent:
         text=event.argument.strip(),
         mentions_us=True,
         alone=True,
+        toolsets=event.toolsets,
     )
 
 
@@ -167,7 +159,3 @@ def _opens_session(access: Access, event: InboundEvent) -> bool:
     if command is None or not command.new_session:
         return False
     return access.may_command(event.sender, command.name, place=event.place)
-
-
-def _log_name(actor: Actor) -> str:
-    return f"{actor} (bot)" if actor.is_bot else str(actor)

@@ -24,12 +24,14 @@ from gateway.runtime.approvals import ApprovalBroker
 from gateway.runtime.backlog import Backlog
 from gateway.runtime.busy import Busy
 from gateway.runtime.command_replies import CommandReplies
-from gateway.runtime.config import ApprovalsConfig, GatewayConfig, ToolSearchConfig
+from gateway.runtime.config import ApprovalsConfig, GatewayConfig, RateConfig, ToolSearchConfig
 from gateway.runtime.control import ControlWorker
 from gateway.runtime.delivery import Budget, DeliveryLoop
+from gateway.runtime.entrance import Entrance
 from gateway.runtime.expiry import Expiry
 from gateway.runtime.intake import Intake
 from gateway.runtime.narration import AgentLog
+from gateway.runtime.pairing import PairingDesk
 from gateway.runtime.persist import persist
 from gateway.runtime.presses import Presses
 from gateway.runtime.supervision import keep_running
@@ -54,6 +56,7 @@ class RuntimeConfig:
     gateway: GatewayConfig = field(default_factory=GatewayConfig)
     approvals: ApprovalsConfig = field(default_factory=ApprovalsConfig)
     tool_search: ToolSearchConfig = field(default_factory=ToolSearchConfig)
+    rate: RateConfig = field(default_factory=RateConfig)
     first_turn_wait: float = 5.0
 
 
@@ -80,7 +83,7 @@ class Runtime:
     """Intake, turns, questions and deliveries of one home.
 
     `intake` is where other ways in (control socket, dashboard) put what people say; `decisions`
-    is where they decide. `ready` is set once intake works.
+    is where they decide, `pairing` where strangers are let in. `ready` is set once intake works.
     """
 
     def __init__(
@@ -174,7 +177,19 @@ class Runtime:
             answering=edges.answering,
         )
         self._expiry = Expiry(questions, self.decisions, clock)
-        self.intake = Intake(store, access, self.wakeups, self.workers, backlog)
+        self.pairing = PairingDesk(store, readers.pairings, renderers, access, self.wakeups, clock)
+        self.entrance = Entrance(
+            access=access,
+            pairing=self.pairing,
+            store=store,
+            readers=readers,
+            renderers=renderers,
+            backlog=backlog,
+            wakeups=self.wakeups,
+            clock=clock,
+            rate=config.rate,
+        )
+        self.intake = Intake(store, access, self.entrance, self.wakeups, self.workers, backlog)
         self._loops = [
             DeliveryLoop(
                 adapter=adapter,
@@ -203,6 +218,8 @@ class Runtime:
         Cancelled, it ends at once: what was under way is taken up at the next start.
         """
         await self._recover()
+        for learn in (self.pairing.load, self.entrance.load):
+            await persist(learn, clock=self._clock)
         async with asyncio.TaskGroup() as tasks:
             adapters = [
                 tasks.create_task(

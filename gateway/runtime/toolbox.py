@@ -4,7 +4,7 @@ Searching and describing are answered here; asking a person and calling a server
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -28,23 +28,32 @@ _EMPTY: Final = CanonicalJson("{}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """The functions of one turn; `asks_person` adds those that only guided mode has."""
+    """The functions of one turn; `asks_person` adds those that only guided mode has.
+
+    What `permits` says no to is not offered; it is still found by its name, so that whoever calls
+    it is told by the host why it does not run.
+    """
 
     host: ToolHost
     config: ToolSearchConfig
     asks_person: bool
+    permits: Callable[[ToolSpec], bool] | None = None
 
     @property
     def deferred(self) -> bool:
         """True when the MCP tools are reached by search instead of being listed."""
         return self.config.enabled or self.asks_person
 
+    def offered(self) -> Sequence[ToolSpec]:
+        """Return the tools that may be used, by alias."""
+        return _kept(self.host.tools(), self.permits)
+
     def functions(self) -> tuple[FunctionSpec, ...]:
         """Return what the model is offered in the next request."""
         asking = functions.ASKING_FUNCTIONS if self.asks_person else ()
         if not self.deferred:
-            return functions.direct_functions(offerable(self.host.tools()))
-        if not self.host.tools() and not self.asks_person:
+            return functions.direct_functions(offerable(self.offered()))
+        if not self.offered() and not self.asks_person:
             return ()
         return (*functions.TOOL_FUNCTIONS, *asking)
 
@@ -62,6 +71,11 @@ class Toolbox:
         """Find a registered tool by its server and its own name."""
         found = (spec for spec in self.host.tools() if (spec.server, spec.name) == (server, tool))
         return next(found, None)
+
+    def find_offered(self, name: str) -> ToolSpec | None:
+        """Find a tool that may be used, as the host finds it."""
+        spec = self.host.find(name)
+        return None if spec is None else next(iter(_kept((spec,), self.permits)), None)
 
     def _plan_call(self, call: FunctionCall) -> tuple[Plan, ...]:
         if call.problem:
@@ -136,14 +150,19 @@ class Toolbox:
         return _found(functions.SEARCH, {"results": results, "connecting": connecting})
 
     def _hits(self, query: str, limit: int) -> Sequence[ToolHit]:
-        return self.host.search(query[:MAX_QUERY_CHARACTERS], limit=limit)
+        permits, query = self.permits, query[:MAX_QUERY_CHARACTERS]
+        if permits is None:
+            return self.host.search(query, limit=limit)
+        # What may not be used must not take the places of what may.
+        hits = self.host.search(query, limit=max(limit, len(self.host.tools())))
+        return [hit for hit in hits if permits(hit.spec)][:limit]
 
     def _describe(self, arguments: Mapping[str, object]) -> Answer:
         names = _texts(arguments.get("names"))
         if not names:
             return _error(functions.DESCRIBE, 'Give "names": a list of tool names.')
         asked = names[: functions.MAX_NAMES]
-        found = [(name, self.host.find(name)) for name in asked]
+        found = [(name, self.find_offered(name)) for name in asked]
         return _found(
             functions.DESCRIBE,
             {
@@ -151,6 +170,12 @@ class Toolbox:
                 "unknown": [name for name, spec in found if not spec],
             },
         )
+
+
+def _kept(
+    specs: Sequence[ToolSpec], permits: Callable[[ToolSpec], bool] | None
+) -> Sequence[ToolSpec]:
+    return specs if permits is None else tuple(spec for spec in specs if permits(spec))
 
 
 def joined(call: FunctionCall, steps: Sequence[Step]) -> FunctionAnswer:

@@ -4,9 +4,11 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from gateway.domain.delivery import Part
+from gateway.domain.ids import Actor
 from gateway.domain.message import CommandGiven, InboundMessage
 from gateway.domain.operations.inbound import Lane
 from gateway.domain.operations.turns import Claim, Committed, CommitTurn, Release
@@ -22,6 +24,7 @@ from gateway.runtime.direct_call import direct_call
 from gateway.runtime.journal import Journal
 from gateway.runtime.model_call import ModelCaller
 from gateway.runtime.narration import AgentLog
+from gateway.runtime.permitted import Permitted
 from gateway.runtime.persist import persist
 from gateway.runtime.toolbox import Toolbox
 from gateway.runtime.toolsets import narrowed
@@ -78,10 +81,17 @@ class Turns:
         """Return the turn of a claim, ready to run; `arrivals` says that something may join it."""
         provider = self._provider_of(claim)
         caller = ModelCaller(clock=self._clock, log=self._log)
-        toolbox = Toolbox(
+        host = Permitted(
             host=narrowed(self._host, _toolsets(claim)),
+            access=self._access,
+            people=_people(claim),
+            place=claim.place,
+        )
+        toolbox = Toolbox(
+            host=host,
             config=self._config.tool_search,
             asks_person=provider.asks_person,
+            permits=host.permits if host.restricts else None,
         )
         journal = Journal(self._store, claim, clock=self._clock)
         return Turn(
@@ -102,7 +112,6 @@ class Turns:
                 toolbox=toolbox,
                 journal=journal,
                 broker=self._broker,
-                access=self._access,
                 clock=self._clock,
                 log=self._log,
             ),
@@ -119,8 +128,10 @@ class Turns:
         await self._host.wait_ready(self._config.first_wait)
         self._servers_seen = True
 
-    async def store_end(self, claim: Claim, ending: Ending) -> Committed:
-        """Store reply, deliveries and books of a turn together.
+    async def store_end(
+        self, claim: Claim, ending: Ending, *, not_before: datetime | None = None
+    ) -> Committed:
+        """Store reply, deliveries and books of a turn together; what waits begins no earlier.
 
         Raises:
             Fenced: The conversation is no longer ours.
@@ -135,6 +146,7 @@ class Turns:
             replied=ending.replied,
             usage=ending.usage,
             error=ending.error,
+            not_before=not_before,
         )
         await reach(FaultPoint.REPLY_READY)
         committed = await persist(lambda: self._store.commit_turn(commit), clock=self._clock)
@@ -164,6 +176,11 @@ class Turns:
             return saying(f"You may not use /{event.name} here.")
         # With a text it would have come as that message.
         return saying(QUEUE_USAGE) if command.name == QUEUE else direct_call(event.argument)
+
+
+def _people(claim: Claim) -> tuple[Actor, ...]:
+    """Return whose words the turn answers: it may do what all of them may."""
+    return (claim.requester, *(item.event.sender for item in claim.inputs))
 
 
 def _toolsets(claim: Claim) -> Sequence[str]:

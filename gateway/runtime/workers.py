@@ -247,7 +247,9 @@ class Workers:
     async def _finish(self, claim: Claim, ending: Ending | None) -> None:
         if ending is None:
             return
-        committed = await self._turns.store_end(claim, ending)
+        committed = await self._turns.store_end(
+            claim, ending, not_before=self._backlog.held_until(claim.place)
+        )
         if committed.more:
             self._wakeups.turns()
         logger.info("turn ended: %s, more waiting: %s", ending.end, committed.more)

@@ -22,6 +22,7 @@ from store.codec.columns import (
 from store.codec.deliveries import delivery_from_row, marks_from_text, marks_to_text
 from store.codec.events import event_from_json, event_kind, event_to_json
 from store.codec.forms import form_from_json, form_state_from_row, form_to_json
+from store.codec.pairing import pairing_from_row
 from store.codec.places import actor_from_text, actor_or_none, place_from_row
 from store.codec.questions import (
     action_or_withdraw,
@@ -64,6 +65,7 @@ __all__ = [
     "ms",
     "ms_or_none",
     "object_from_json",
+    "pairing_from_row",
     "place_from_row",
     "question_from_row",
     "readable",

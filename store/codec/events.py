@@ -80,6 +80,8 @@ def _actor_to_json(actor: Actor) -> str:
             "id": actor.id,
             "name": actor.name,
             "is_bot": actor.is_bot,
+            # Few do; the rest need not carry it.
+            **({"is_chat": True} if actor.is_chat else {}),
         }
     )
 
@@ -113,6 +115,7 @@ def event_from_json(kind: str, text: str) -> InboundEvent:
                 **frame,
                 name=raw["name"],
                 argument=raw["argument"],
+                mentions_us=raw.get("mentions_us", False),
                 toolsets=tuple(raw.get("toolsets", ())),
             )
         case "press":
@@ -155,6 +158,7 @@ def _frame(raw: Mapping[str, Any]) -> _Frame:
             id=sender["id"],
             name=sender["name"],
             is_bot=sender["is_bot"],
+            is_chat=sender.get("is_chat", False),
         ),
         sent_at=from_ms(raw["sent_at"]),
     )
@@ -177,7 +181,12 @@ def _own_part(event: InboundEvent) -> dict[str, object]:
         case MessageDeleted():
             return {"deleted": event.deleted}
         case CommandGiven():
-            return {"name": event.name, "argument": event.argument, **_toolsets_to_plain(event)}
+            return {
+                "name": event.name,
+                "argument": event.argument,
+                "mentions_us": event.mentions_us,
+                **_toolsets_to_plain(event),
+            }
         case ButtonPressed():
             return {"token": event.token, "interaction": event.interaction}
         case FormSubmitted():

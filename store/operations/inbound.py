@@ -39,6 +39,7 @@ def accept(work: Work, accept: Accept) -> Accepted | Duplicate:
         "payload": event_to_json(event),
         "sent_at": ms(event.sent_at),
         "now": work.now,
+        "ready": _ready_at(work, accept),
     }
     result = (
         _message(work, accept, event, known, values)
@@ -48,6 +49,10 @@ def accept(work: Work, accept: Accept) -> Accepted | Duplicate:
     if accept.position is not None:
         _position(work, event, accept.position)
     return result
+
+
+def _ready_at(work: Work, accept: Accept) -> int:
+    return work.now if accept.not_before is None else max(work.now, ms(accept.not_before))
 
 
 def finish(work: Work, inbound: InboundId | None) -> None:

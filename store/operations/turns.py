@@ -27,7 +27,7 @@ from gateway.domain.operations.turns import (
     StoredStep,
     UsageRecord,
 )
-from store.codec import RowLike, actor_from_text, clean, place_from_row, storable
+from store.codec import RowLike, actor_from_text, clean, ms, place_from_row, storable
 from store.operations.inputs import joined_ids, next_inputs, take, taken_inputs
 from store.operations.outbox import Owner, add_parts
 from store.sql import inbound as inbound_sql
@@ -75,6 +75,7 @@ def commit_turn(work: Work, commit: CommitTurn) -> Committed:
         add_reply_step(work, turn=commit.turn, n=reply.n, result=reply.result)
     values["messages"] = 1 if commit.reply else 0
     values["parts"] = len(commit.parts)
+    values["ready"] = max(work.now, ms(commit.not_before)) if commit.not_before else work.now
     row = work.one(sql.COMMIT, values)
     if row is None:
         raise Fenced(commit.turn, commit.fence)

@@ -15,6 +15,7 @@ from store.readers.database import open_database
 from store.readers.deliveries import DeliveryReader
 from store.readers.events import Bell, Events
 from store.readers.inbox import InboxReader
+from store.readers.pairings import PairingReader
 from store.readers.questions import QuestionReader
 from store.readers.rules import RuleReader
 from store.readers.sent import SentReader
@@ -52,6 +53,7 @@ async def open_readers(path: Path, *, clock: Clock) -> AsyncGenerator[OpenReader
             deliveries=DeliveryReader(database),
             sent=SentReader(database),
             books=BookReader(database),
+            pairings=PairingReader(database),
         )
         poll = asyncio.create_task(_poll(bell, clock), name="store:poll")
         try:

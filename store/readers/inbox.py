@@ -7,7 +7,7 @@ from gateway.domain.conversation import Activity
 from gateway.domain.ids import ConversationId, InboundId, MessageId, Place, SessionId, TurnId
 from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import TurnEnd
-from store.codec import RowLike, event_from_json, storable
+from store.codec import RowLike, clean, event_from_json, storable
 from store.readers.database import Database
 from store.readers.decoding import decode_each, decode_one
 from store.sql.reads import inbox as sql
@@ -41,6 +41,11 @@ class InboxReader:
         """Return whether a conversation works, waits for an answer, or has nothing left to do."""
         row = await self._database.first(sql.ACTIVITY, session_key=storable(place.session_key))
         return Activity.SETTLED if row is None else Activity(row["activity"])
+
+    async def threads(self, *, limit: int) -> Sequence[str]:
+        """Return the session keys of threads in which a turn ran, newest first."""
+        rows = await self._database.all(sql.THREADS, limit=limit)
+        return [clean(row["session_key"]) for row in rows]
 
     async def last_turn(self, place: Place) -> tuple[TurnId, TurnEnd | None] | None:
         """Return the newest turn of a conversation and how it ended, None while it runs."""

@@ -24,11 +24,11 @@ SELECT last_seq + 1 AS seq, current_session_id AS session FROM conversation WHER
 
 CONVERSATION: Final = """
 UPDATE conversation SET last_seq = :seq, last_at = :now, last_message_id = :message,
-  ready_at = CASE WHEN :turn THEN coalesce(ready_at, :now) ELSE ready_at END
+  ready_at = CASE WHEN :turn THEN coalesce(ready_at, :ready) ELSE ready_at END
 WHERE id = :conv
 """
 
-READY: Final = "UPDATE conversation SET ready_at = coalesce(ready_at, :now) WHERE id = :conv"
+READY: Final = "UPDATE conversation SET ready_at = coalesce(ready_at, :ready) WHERE id = :conv"
 
 MESSAGE: Final = """
 INSERT INTO message (id, conversation_id, session_id, seq, role, author, author_name, body,

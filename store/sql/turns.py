@@ -136,7 +136,7 @@ UPDATE conversation SET last_seq = last_seq + :messages, last_ord = last_ord + :
   lease_owner = NULL, lease_until = NULL,
   ready_at = CASE WHEN EXISTS (SELECT 1 FROM inbound
                                WHERE conversation_id = :conv AND lane = 'turn' AND state = 'new')
-    THEN :now END
+    THEN :ready END
 WHERE id = :conv AND fence = :fence
 RETURNING last_seq, last_ord, chat_id, ready_at
 """

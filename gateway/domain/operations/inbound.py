@@ -1,6 +1,7 @@
 """Accepting what a platform delivered."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from gateway.domain.ids import ConversationId, Cursor, InboundId, MessageId, SessionId
@@ -18,13 +19,15 @@ class Lane(StrEnum):
 class Accept:
     """Store an event once. `new_session` opens a session here, so order decides what belongs to it.
 
-    `position`: name and value of the platform cursor that this event completes.
+    `position`: name and value of the platform cursor that this event completes. `not_before`: its
+    turn does not begin earlier, unless the conversation has other work.
     """
 
     event: InboundEvent
     lane: Lane
     new_session: bool = False
     position: tuple[str, str] | None = None
+    not_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

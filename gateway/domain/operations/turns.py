@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from gateway.domain.canonical import CanonicalJson
@@ -184,6 +185,7 @@ class CommitTurn:
     """End a turn: reply, deliveries, event and books together, or nothing.
 
     `reply` "" stores no message; `replied` is the model step that gave the reply, if one did.
+    What waits behind it begins no earlier than `not_before`.
     """
 
     conversation: ConversationId
@@ -195,6 +197,7 @@ class CommitTurn:
     replied: tuple[RepliedStep, ...] = ()
     usage: tuple[UsageRecord, ...] = ()
     error: str = ""
+    not_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,3 +40,8 @@ LAST_TURN: Final = lines(
     "SELECT id, state, ended_at FROM turn",
     f"WHERE conversation_id = {CONVERSATION_OF_KEY} ORDER BY id DESC LIMIT 1",
 )
+THREADS: Final = lines(
+    "SELECT session_key FROM conversation c WHERE thread_key <> ''",
+    "  AND EXISTS (SELECT 1 FROM turn t WHERE t.conversation_id = c.id)",
+    "ORDER BY last_at DESC, id DESC LIMIT :limit",
+)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from adapters.telegram.config import Mode, ReplyTo, parse_telegram
+from adapters.telegram.config import DmPolicy, GroupConfig, Mode, ReplyTo, parse_telegram
 from gateway.config.home import Home
 from gateway.config.keys import ITEMS, KEYS, LATER, Tree
 from gateway.config.load import check, load
@@ -101,6 +101,12 @@ ROWS: dict[str, tuple[str, Read, object]] = {
     f"{TELEGRAM}.base_url": _bot("base_url", "'http://h'", "http://h"),
     f"{TELEGRAM}.mode": _bot("mode", "webhook, webhook: {secret: s}", Mode.WEBHOOK),
     f"{TELEGRAM}.allow_from": _bot("allow_from", "[5]", frozenset({"5"})),
+    f"{TELEGRAM}.open": _bot("open", "true", True),
+    f"{TELEGRAM}.dm_policy": _bot("dm_policy", "ignore", DmPolicy.IGNORE),
+    f"{TELEGRAM}.groups": _bot("groups", "[-5]", {"-5": GroupConfig()}),
+    f"{TELEGRAM}.require_mention": _bot("require_mention", "false", False),
+    f"{TELEGRAM}.strict_mention": _bot("strict_mention", "true", True),
+    f"{TELEGRAM}.allow_bots": _bot("allow_bots", "true", True),
     f"{TELEGRAM}.home_channel": _bot("home_channel", "5", "5"),
     f"{TELEGRAM}.reply_to": _bot("reply_to", "all", ReplyTo.ALL),
     f"{TELEGRAM}.webhook.url": _webhook("url", "https://h", "https://h"),
@@ -150,6 +156,21 @@ ROWS: dict[str, tuple[str, Read, object]] = {
         "gateway: {system_prompt: Hi}",
         lambda c: c.gateway.system_prompt,
         "Hi",
+    ),
+    "access.rate.user_per_minute": (
+        "access: {rate: {user_per_minute: 3}}",
+        lambda c: c.access.rate.user_per_minute,
+        3,
+    ),
+    "access.rate.chat_per_minute": (
+        "access: {rate: {chat_per_minute: 3}}",
+        lambda c: c.access.rate.chat_per_minute,
+        3,
+    ),
+    "access.rate.tokens_per_day": (
+        "access: {rate: {tokens_per_day: 3}}",
+        lambda c: c.access.rate.tokens_per_day,
+        3,
     ),
     "access.admins": ("access: {admins: ['a:1']}", lambda c: c.access.admins, {"a:1"}),
     "access.roles.guest": (
@@ -438,7 +459,7 @@ def test_a_documented_key_changes_what_it_names(key: str, tmp_path: Path) -> Non
     assert read(loaded.config) == value
     home.config_file.write_text(base)
     default = load(home, environ={}).config
-    if key.startswith(("model.", "access.")):
+    if key.startswith(("model.", "access.")) and ".rate." not in key:
         assert default.model is None
         assert default.access.tools == ()
         assert default.access.admins == frozenset()
@@ -459,16 +480,15 @@ def test_another_store_is_never_replaced_by_the_file_in_the_home(tmp_path: Path)
 def test_keys_of_later_versions_are_known_and_said_to_have_no_effect(tmp_path: Path) -> None:
     keys = {
         "platforms.discord",
-        "platforms.telegram.groups",
+        "platforms.telegram.streaming",
         "web",
         "mcp_serve",
-        "access.rate",
         "approvals.route",
     }
     home = Home(tmp_path)
     home.config_file.write_text(
-        "approvals: {route: home}\naccess: {rate: {tokens_per_day: 1}}\n"
-        "platforms: {telegram: {groups: ['-1']},"
+        "approvals: {route: home}\n"
+        "platforms: {telegram: {streaming: true},"
         " discord: {accounts: {a: {gateway_url: x, channel_overrides: {b: {model: m}}}}}}\n"
         "web: {metrics: off}\nmcp_serve: {targets: known}\n"
     )

@@ -119,10 +119,8 @@ def test_unknown_keys_everywhere_stop_nothing(home: Home) -> None:
 
 
 def test_sections_of_later_versions_are_known_and_said_once(home: Home) -> None:
-    found = loaded(
-        home, "web: {listen: 'x', metrics: true}\naccess: {rate: {user_per_minute: 1}}\n"
-    )
-    assert [item.path for item in found.findings.items] == ["web", "access.rate"]
+    found = loaded(home, "web: {listen: 'x', metrics: true}\napprovals: {route: home}\n")
+    assert [item.path for item in found.findings.items] == ["web", "approvals.route"]
     assert all("not supported by this version" in item.message for item in found.findings.items)
 
 
@@ -172,6 +170,7 @@ def test_a_syntax_error_at_start_names_file_line_and_column(home: Home) -> None:
         ("approvals: {timeout: 0}", "approvals.timeout"),
         ("approvals: {quorum: 0}", "approvals.quorum"),
         ("access: {admins: [111]}", "access.admins"),
+        ("access: {rate: {user_per_minute: -1}}", "access.rate.user_per_minute"),
         ("access: {roles: {guest: 1}}", "access.roles.guest"),
         ("access: {tools: [{match: {role: king}}]}", "access.tools[0].match.role"),
         ("tools: {tool_search: {threshold_pct: 200}}", "tools.tool_search.threshold_pct"),

@@ -18,8 +18,10 @@ from gateway.runtime.access import Access
 from gateway.runtime.backlog import Backlog
 from gateway.runtime.config import AccessConfig, PersonRole
 from gateway.runtime.intake import Intake, lane_of
+from gateway.runtime.refusals import Refusal, Refusals
 from gateway.runtime.wakeups import Wakeups
 from store import open_store
+from tests.fakes.entrance import OpenGate, entrance
 from tests.fakes.house import ADMIN, STRANGER, access, rows
 from tests.fakes.loopback import ANNA, PLATFORM, chat, command, message, press
 from tests.support.clock import NOON, ManualClock
@@ -59,6 +61,7 @@ class Door:
     rung: list[str]
     path: Path
     heard: "Heard"
+    refusals: Refusals
 
     def count(self, table: str) -> int:
         # The names come from the tests below.
@@ -69,10 +72,12 @@ class Door:
 async def door(tmp_path: Path) -> AsyncGenerator[Door]:
     path = tmp_path / "state.db"
     rings = Rings([])
-    async with open_store(path, clock=ManualClock()) as opened:
-        heard = Heard()
-        intake = Intake(opened.store, access(), rings, heard, NOTHING_MISSED)
-        yield Door(intake=intake, rung=rings.rung, path=path, heard=heard)
+    clock = ManualClock()
+    async with open_store(path, clock=clock) as opened:
+        heard, rules = Heard(), access()
+        gate = entrance(opened, rules, clock)
+        intake = Intake(opened.store, rules, gate, rings, heard, NOTHING_MISSED)
+        yield Door(intake=intake, rung=rings.rung, path=path, heard=heard, refusals=gate.refusals)
 
 
 async def test_a_message_is_stored_before_emit_returns_and_wakes_the_workers(door: Door) -> None:
@@ -108,8 +113,10 @@ async def test_queue_without_a_text_or_of_somebody_who_may_not_stays_a_command(
         allowed={PLATFORM: frozenset({ANNA.id})},
     )
     heard = Heard()
-    async with open_store(tmp_path / "state.db", clock=ManualClock()) as opened:
-        intake = Intake(opened.store, rules, Wakeups(), heard, NOTHING_MISSED)
+    clock = ManualClock()
+    async with open_store(tmp_path / "state.db", clock=clock) as opened:
+        gate = entrance(opened, rules, clock)
+        intake = Intake(opened.store, rules, gate, Wakeups(), heard, NOTHING_MISSED)
         await intake.emit(command("queue", n=1))
         await intake.emit(command("queue", "sneak", n=2, sender=guest))
 
@@ -125,6 +132,7 @@ async def test_a_redelivered_message_is_one_row_and_wakes_nobody(door: Door) -> 
     assert (door.count("inbound"), door.count("message")) == (1, 1)
 
 
+@requirement("access.refusals.never_body", "access.refusals.counted")
 async def test_nothing_of_a_stranger_is_stored_and_the_log_holds_no_body(
     door: Door, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -134,7 +142,7 @@ async def test_nothing_of_a_stranger_is_stored_and_the_log_holds_no_body(
 
     assert door.rung == []
     assert (door.count("inbound"), door.count("conversation")) == (0, 0)
-    assert door.intake.refused == {"loop": 2}
+    assert door.refusals.counts == {("loop", Refusal.STRANGER): 2}
     assert "loop:666" in caplog.text
     assert "my secret" not in caplog.text
 
@@ -204,7 +212,7 @@ class BusyStore:
 
 
 async def test_a_busy_store_is_told_to_the_adapter_so_that_nothing_is_acknowledged() -> None:
-    intake = Intake(BusyStore(), access(), Wakeups(), Heard(), NOTHING_MISSED)
+    intake = Intake(BusyStore(), access(), OpenGate(), Wakeups(), Heard(), NOTHING_MISSED)
 
     with pytest.raises(StoreBusy):
         await intake.emit(message("hi", n=1))
