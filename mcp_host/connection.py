@@ -16,7 +16,13 @@ from typing import Any, Final, assert_never
 
 from mcp import MCPError
 
-from gateway.domain.errors import NeedsLogin, ServerParked, ServerUnavailable, ToolHostError
+from gateway.domain.errors import (
+    NeedsLogin,
+    NeedsScope,
+    ServerParked,
+    ServerUnavailable,
+    ToolHostError,
+)
 from gateway.domain.tools import ServerState, ServerStatistics
 from gateway.ports import Clock, ModelProvider
 from gateway.telemetry import agent_log
@@ -312,7 +318,7 @@ class Connection:
             cause = leaf(error)
             if isinstance(cause, ToolHostError):
                 how = Ending.FAILED if cause.retryable else Ending.HOPELESS
-                needs_login = isinstance(cause, NeedsLogin)
+                needs_login = isinstance(cause, NeedsLogin | NeedsScope)
                 return failed(cause.problem, how=how, needs_login=needs_login)
             # The SDK has no list of what it raises for a server that talks nonsense.
             logger.debug("server %s: connecting failed", self.server, exc_info=True)

@@ -5,7 +5,7 @@ import secrets
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from gateway.domain.errors import ToolHostError
+from gateway.domain.errors import ServerUnavailable, ToolHostError
 from mcp_host.oauth.callback import Listener, NoPort, listening
 from mcp_host.oauth.cimd import BadDocument, check_document, redirect_uris
 from mcp_host.oauth.config import FIGMA_ISSUER
@@ -135,6 +135,9 @@ class BrowserFlow:
         except BadDocument as error:
             problem = f"the document {url} {error}; cimd: false does without it"
             raise ToolHostError(self._wanted.server, problem) from None
+        except ServerUnavailable as error:
+            # It is the authorization server that has to reach it.
+            self._person.tell(f"the document {url} could not be looked at ({error.problem})")
 
     async def _client(self, identity: Identity, back: str) -> Client:
         match identity:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Final
 
 import httpx2
@@ -14,6 +15,11 @@ from mcp_host.transports.failures import shown_url, unavailable
 
 CHALLENGE_SECONDS: Final = 10.0
 
+_HEADERS: Final = {
+    "accept": "application/json, text/event-stream",
+    "content-type": "application/json",
+}
+
 
 async def challenge_from(server: str, config: ServerConfig) -> Challenge | None:
     """Return the server's refusal, None when it refuses nothing: then its metadata alone lead on.
@@ -25,33 +31,26 @@ async def challenge_from(server: str, config: ServerConfig) -> Challenge | None:
     from mcp.shared._httpx_utils import stream_within_origin
     from mcp_types import LATEST_PROTOCOL_VERSION
 
-    first = {
-        "jsonrpc": "2.0",
-        "id": "sign-in",
-        "method": "initialize",
-        "params": {
-            "protocolVersion": LATEST_PROTOCOL_VERSION,
-            "capabilities": {},
-            "clientInfo": {"name": "hermes", "version": "0"},
-        },
-    }
-    headers = {
-        "accept": "application/json, text/event-stream",
-        "content-type": "application/json",
-    }
     try:
-        async with (
-            asyncio.timeout(CHALLENGE_SECONDS),
-            make_client(server, config) as client,
-            stream_within_origin(
-                client, "POST", config.url, content=json.dumps(first).encode(), headers=headers
-            ) as response,
-        ):
-            said = {name.lower(): value for name, value in response.headers.items()}
-            refuses = response.status_code in {401, 403}
-            return challenge_of(response.status_code, said) if refuses else None
+        async with asyncio.timeout(CHALLENGE_SECONDS), make_client(server, config) as client:
+            for request in _requests(LATEST_PROTOCOL_VERSION):
+                async with stream_within_origin(
+                    client, "POST", config.url, content=request, headers=_HEADERS
+                ) as response:
+                    said = {name.lower(): value for name, value in response.headers.items()}
+                    if response.status_code in {401, 403}:
+                        return challenge_of(response.status_code, said)
+            return None
     except TimeoutError:
         problem = f"{shown_url(config.url)} did not answer within {CHALLENGE_SECONDS:g} s"
         raise ServerUnavailable(server, problem, sent=False) from None
     except httpx2.TransportError as error:
         raise unavailable(server, config.url, error) from None
+
+
+def _requests(version: str) -> Sequence[bytes]:
+    """Return what to ask: some servers greet everybody, and refuse what comes next."""
+    who = {"name": "hermes", "version": "0"}
+    hello = {"protocolVersion": version, "capabilities": {}, "clientInfo": who}
+    asked = ({"method": "initialize", "params": hello}, {"method": "tools/list"})
+    return [json.dumps({"jsonrpc": "2.0", "id": "sign-in", **each}).encode() for each in asked]

@@ -10,10 +10,15 @@ import asyncio
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
+import httpx2
+
 from gateway.domain.canonical import CanonicalJson, canonical
+from gateway.domain.errors import ToolHostError
 from gateway.domain.form import FieldKind, FormAction, FormAnswer, FormField, Unset
 from gateway.domain.ids import Actor, ChatType, Place, QuestionId
 from gateway.domain.model import Finish, ModelReply, ModelRequest, Usage
@@ -21,6 +26,9 @@ from gateway.domain.tools import CallState, ToolCall, ToolResult, ToolSpec
 from gateway.ports import Approval, FormRequest, SamplingRequest
 from gateway.runtime.clock import SystemClock
 from mcp_host.host import McpHost, open_host
+from mcp_host.oauth.login import sign_in
+from mcp_host.oauth.person import DeviceCode, SignInLink
+from mcp_host.oauth.tokens import TokenStore
 from mcp_host.server_config import McpConfig, ServerConfig
 
 SERVER: Final = "suite"
@@ -29,6 +37,13 @@ READY_SECONDS: Final = 20.0
 
 HANDSHAKE_ALWAYS: Final = frozenset({"json-schema-ref-no-deref"})
 """Scenarios whose server knows the handshake alone, whatever the revision."""
+SIGNED_IN: Final = "auth/"
+"""Scenarios whose server wants a sign-in."""
+DOCUMENT: Final = "https://conformance-test.local/client-metadata.json"
+"""Who we are where the suite takes a document: it knows this one, and nobody serves it."""
+LOGINS: Final = 3
+
+
 MUST_SUCCEED: Final = "sep-2322"
 """Scenarios in which a call that fails is a failure of ours."""
 
@@ -77,26 +92,96 @@ class SaysNothing:
 async def play(url: str, *, scenario: str, revision: str, context: Mapping[str, Any]) -> bool:
     """Connect, do what the scenario needs done, and disconnect; False when that went wrong."""
     handshake = revision < STATELESS or scenario in HANDSHAKE_ALWAYS
-    entry = ServerConfig.model_validate(
-        {"url": url, "protocol": "legacy" if handshake else "stateless"}
-    )
-    async with open_host(
-        {SERVER: entry},
-        mcp=McpConfig(),
-        clock=SystemClock(),
-        stderr_log=None,
-        version="0",
-        reload=lambda: {SERVER: entry},
-        models=SaysNothing(),
-    ) as host:
-        await host.wait_ready(READY_SECONDS)
-        good = True
-        for tool, arguments in calls_of(scenario, host.tools(), context):
-            result = await call(host, tool, arguments)
-            if result.state is not CallState.OK:
-                sys.stderr.write(f"{tool}: {result.state}: {result.text}\n")
-                good = good and not scenario.startswith(MUST_SUCCEED)
-        return good
+    given = {"url": url, "protocol": "legacy" if handshake else "stateless"}
+    if scenario.startswith(SIGNED_IN):
+        given |= {"auth": "oauth", "oauth": _client(scenario, context)}
+    entry = ServerConfig.model_validate(given)
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = Path(folder) / "tokens"
+        async with open_host(
+            {SERVER: entry},
+            mcp=McpConfig(),
+            clock=SystemClock(),
+            stderr_log=None,
+            version="0",
+            reload=lambda: {SERVER: entry},
+            models=SaysNothing(),
+            tokens=tokens,
+        ) as host:
+            await host.wait_ready(READY_SECONDS)
+            login = Login(host, entry, tokens)
+            while host.servers()[0].needs_login and login.left:
+                await login.once()
+            good = True
+            for tool, arguments in calls_of(scenario, host.tools(), context):
+                result = await call(host, tool, arguments)
+                while result.state is not CallState.OK and login.helps(result.text):
+                    await login.once()
+                    result = await call(host, tool, arguments)
+                if result.state is not CallState.OK:
+                    sys.stderr.write(f"{tool}: {result.state}: {result.text}\n")
+                    good = good and not scenario.startswith(MUST_SUCCEED)
+            return good
+
+
+class Login:
+    """Signs in as a person at a shell would, with a browser that says yes to everything."""
+
+    def __init__(self, host: McpHost, entry: ServerConfig, tokens: Path) -> None:
+        self._host = host
+        self._entry = entry
+        self._store = TokenStore(tokens)
+        self.left = LOGINS
+
+    def helps(self, said: str) -> bool:
+        """Tell whether what a call said asks for a login, and one is left."""
+        return self.left > 0 and f"hermes mcp login {SERVER}" in said
+
+    async def once(self) -> None:
+        """Sign in, and have the host take it up as the watch of a gateway does."""
+        self.left -= 1
+        try:
+            await sign_in(
+                SERVER,
+                self._entry,
+                store=self._store,
+                person=YesToAll(),
+                environ={},
+                clock=SystemClock(),
+                document_url=DOCUMENT,
+            )
+        except ToolHostError as error:
+            sys.stderr.write(f"{error}\n")
+            self.left = 0
+            return
+        await self._host.reload(SERVER)
+
+
+class YesToAll:
+    """Implements `Person`: opens each page, and follows where it is sent."""
+
+    async def show_link(self, link: SignInLink) -> None:
+        async with httpx2.AsyncClient(trust_env=False) as browser:
+            answer = await browser.get(link.url)
+            if "location" in answer.headers:
+                await browser.get(answer.headers["location"])
+
+    async def show_code(self, code: DeviceCode) -> None:
+        del code
+
+    async def pasted(self) -> str:
+        return await asyncio.Future[str]()
+
+    def tell(self, text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+
+
+def _client(scenario: str, context: Mapping[str, Any]) -> dict[str, object]:
+    """Return the `oauth` section of a scenario: who we are there, when the suite says so."""
+    client = {name: context[name] for name in ("client_id", "client_secret") if context.get(name)}
+    if "client-credentials" in scenario:
+        return {**client, "flow": "client_credentials"}
+    return {**client, "timeout": READY_SECONDS}
 
 
 def calls_of(
