@@ -234,6 +234,20 @@ class McpHost:
             raise ServerUnavailable(name, connection.reason, sent=False)
         return connection.agreed
 
+    async def try_call(self, name: str) -> None:
+        """Make a call without an effect to a server that was tried: it shows that a sign-in is taken.
+
+        Raises:
+            ToolHostError: The server lets nobody call who is signed in as we are, or says nothing.
+        """
+        connection = await self._servers[name].tried()
+        if connection is None:
+            raise ServerUnavailable(name, "it is not enabled", sent=False)
+        # Imported when it is wanted: it brings in the SDK.
+        from mcp_host.oauth.proof import show_that_calls_are_let_by
+
+        await show_that_calls_are_let_by(connection)
+
     # --- for the cadence of a process ----------------------------------------------
 
     async def probe(self) -> None:

@@ -85,7 +85,7 @@ async def check_server(
     warnings = list(entry.warnings)
     if not entry.config.enabled:
         warnings.append("it is not enabled: chats do not see it")
-    async with _open(home, loaded, entry.name, entry.config) as host:
+    async with open_alone(home, loaded, entry.name, entry.config) as host:
         try:
             agreed = await host.try_server(entry.name)
         except ToolHostError as error:
@@ -112,12 +112,26 @@ async def call_tool(
     refusal = _refusal(entry.config, request.tool, operator)
     if refusal:
         return _not_run(CallState.REFUSED, f"{request.tool} was not run: {refusal}.")
-    async with _open(home, loaded, entry.name, entry.config) as host:
+    async with open_alone(home, loaded, entry.name, entry.config) as host:
         try:
             await host.try_server(entry.name)
         except ToolHostError as error:
             return _not_run(CallState.ERROR, f"{error}.")
         return await _call(host, entry.name, request, operator)
+
+
+@asynccontextmanager
+async def open_alone(
+    home: "Home", loaded: "Loaded", name: str, config: "ServerConfig"
+) -> AsyncGenerator["McpHost"]:
+    """Yield a host of this server alone, enabled or not."""
+    from gateway.runtime.clock import SystemClock
+
+    # Asked for by name is reason enough to connect.
+    servers = {name: config.model_copy(update={"enabled": True})}
+    alone = replace(loaded.config, mcp_servers=servers)
+    async with open_host(home, alone, SystemClock(), lambda: servers) as host:
+        yield host
 
 
 # --- inside -------------------------------------------------------------------------
@@ -154,19 +168,6 @@ class _OperatorApprover:
 
 
 _NOBODY: Final = "it needs an approval and there is no terminal to ask at; --yes allows it"
-
-
-@asynccontextmanager
-async def _open(
-    home: "Home", loaded: "Loaded", name: str, config: "ServerConfig"
-) -> AsyncGenerator["McpHost"]:
-    from gateway.runtime.clock import SystemClock
-
-    # Asked for by name is reason enough to connect.
-    servers = {name: config.model_copy(update={"enabled": True})}
-    alone = replace(loaded.config, mcp_servers=servers)
-    async with open_host(home, alone, SystemClock(), lambda: servers) as host:
-        yield host
 
 
 async def _call(host: "McpHost", server: str, request: Request, operator: Operator) -> ToolResult:

@@ -11,6 +11,7 @@ from gateway.cli.invocation import home_of, invocation_of
 from gateway.cli.mcp_configure import configure
 from gateway.cli.mcp_edit import add, disable, enable, remove
 from gateway.cli.mcp_home import at_terminal, entry_of, load_home, logs_of, redactor_of
+from gateway.cli.mcp_login import login, logout, reauth
 from gateway.cli.mcp_report import called, empty_report, report_of, tell_report
 from gateway.cli.output import print_data, print_json, say
 from gateway.cli.rest_of_line import RestOfLine
@@ -24,7 +25,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="List, test, call and change the configured MCP servers.",
+    help="List, test, call and change the configured MCP servers, and sign in to them.",
 )
 
 app.command("add", cls=RestOfLine)(add)
@@ -32,6 +33,9 @@ app.command("configure")(configure)
 app.command("remove")(remove)
 app.command("enable")(enable)
 app.command("disable")(disable)
+app.command("login")(login)
+app.command("reauth")(reauth)
+app.command("logout")(logout)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A server of mcp_servers.")]
@@ -45,12 +49,13 @@ def list_servers(ctx: typer.Context, *, as_json: AsJson = False) -> None:
     """List the configured servers; state and tools are those of the running gateway, if any."""
     import asyncio
 
+    from gateway.app.logins import sign_in_state
     from gateway.app.servers import entries
 
-    _, loaded = load_home(ctx)
+    home, loaded = load_home(ctx)
     found = entries(loaded)
     running = asyncio.run(_running(ctx))
-    rows = [_row(entry, running) for entry in found]
+    rows = [_row(entry, running, sign_in_state(home, entry)) for entry in found]
     if as_json:
         print_json({"servers": rows})
         return
@@ -198,7 +203,9 @@ async def _running(ctx: typer.Context) -> Mapping[str, Mapping[str, Any]]:
     return {str(item["name"]): item for item in status["mcp_servers"]}
 
 
-def _row(entry: "Entry", running: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _row(
+    entry: "Entry", running: Mapping[str, Mapping[str, Any]], sign_in: str | None
+) -> dict[str, Any]:
     from gateway.domain.tools import ServerState
 
     config = entry.config
@@ -217,7 +224,8 @@ def _row(entry: "Entry", running: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         "transport": None if config is None else config.transport.value,
         "enabled": None if config is None else config.enabled,
         "trust": None if config is None else config.trust.value,
-        "auth": None if config is None else "none",
+        "auth": None if config is None else config.auth.value,
+        "sign_in": sign_in,
         "state": state,
         "reason": reason,
         "tools": None if now is None else now["tools"],
@@ -239,6 +247,8 @@ def _line(row: Mapping[str, Any]) -> str:
         parts.append(tools_shown(row["tools"], sleeps=row["state"] == ServerState.LAZY))
     if row["trust"] is not None:
         parts += [row["transport"], f"trust {row['trust']}"]
+    if row["sign_in"] is not None:
+        parts.append(f"{row['auth']}: {row['sign_in']}")
     if row["filter"] is not None:
         parts += _filter_words(row["filter"]["include"], row["filter"]["exclude"])
     reason = f": {row['reason']}" if row["reason"] else ""

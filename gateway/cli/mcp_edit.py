@@ -19,6 +19,7 @@ from gateway.cli.mcp_home import (
     redactor_of,
     write,
 )
+from gateway.cli.mcp_login import sign_in
 from gateway.cli.mcp_report import report_of, tell_report
 from gateway.cli.output import print_data, print_json, say
 from gateway.cli.rest_of_line import rest_of
@@ -97,6 +98,9 @@ def add(
     if not yes and not as_json and at_terminal():
         confirm(f"Add {name} and connect to it ({shown(entry)})?")
     write(ctx, home, {(SECTION, name): entry})
+    if auth is Auth.OAUTH and not as_json and at_terminal():
+        _signed_in(ctx, name)
+        return
     report = _tried(ctx, name)
     if as_json:
         print_json({"server": name, "written": True, "test": report})
@@ -106,8 +110,22 @@ def add(
     say(f"added {name} to {home.config_file}: {outcome}")
 
 
+def _signed_in(ctx: typer.Context, name: str) -> None:
+    """Sign in to a server that has just been written; it stays written when that fails."""
+    home, loaded = load_home(ctx)
+    entry = entry_of(loaded, name)
+    if entry is None:
+        raise NoSuch("server", name)
+    failed = sign_in(ctx, home, loaded, entry, flow=None, no_browser=False, as_json=False)
+    outcome = f"sign in with: hermes mcp login {name}" if failed else "it works"
+    say(f"added {name} to {home.config_file}: {outcome}")
+
+
 def remove(ctx: typer.Context, name: Name, *, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Remove a server from config.yaml; a running gateway ends it."""
+    """Remove a server from config.yaml, and its sign-in; a running gateway ends it."""
+    import asyncio
+
+    from gateway.app.logins import log_out
     from gateway.config.writer import REMOVED
 
     home = home_of(ctx)
@@ -119,6 +137,7 @@ def remove(ctx: typer.Context, name: Name, *, yes: Yes = False, as_json: AsJson 
         confirm(f"Remove {name} from {home.config_file}?")
     left = _left_in_env(home, name)
     write(ctx, home, {(SECTION, name): REMOVED})
+    asyncio.run(log_out(home, name))
     if as_json:
         print_json({"server": name, "removed": True, "left_in_env": left})
         return

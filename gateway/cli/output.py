@@ -17,8 +17,12 @@ _STEERING: Final = re.compile("[\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069
 
 def print_json(value: object) -> None:
     """Write one JSON document to stdout."""
-    text = json.dumps(value, ensure_ascii=False, indent=2)
-    _write(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+    _write(_escaped(json.dumps(value, ensure_ascii=False, indent=2)))
+
+
+def print_json_line(value: object) -> None:
+    """Write one JSON document to stdout as a line of its own, for who reads while we go on."""
+    _write(_escaped(json.dumps(value, ensure_ascii=False)))
 
 
 def print_data(text: str) -> None:
@@ -37,6 +41,10 @@ def drop_output() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+def _escaped(text: str) -> str:
+    return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _write(text: str) -> None:

@@ -33,6 +33,7 @@ def test_the_list_names_every_entry_also_the_broken_ones(
         "enabled": True,
         "trust": "untrusted",
         "auth": "none",
+        "sign_in": None,
         "state": "closed",
         "reason": "no running gateway has it",
         "tools": None,
