@@ -121,10 +121,11 @@ class TokenStore:
         except OSError as error:
             why = "it is a link" if error.errno == errno.ELOOP else _system(error)
             raise BadTokenFile(f"{path} is not used: {why}") from None
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode):
+            os.close(number)
+            raise BadTokenFile(f"{path} is not used: it is no file")
         with os.fdopen(number, "rb") as file:
-            found = os.fstat(number)
-            if not stat.S_ISREG(found.st_mode):
-                raise BadTokenFile(f"{path} is not used: it is no file")
             if stat.S_IMODE(found.st_mode) & 0o077:
                 # A person wrote it under a loose umask: nobody else may read it from now on.
                 with suppress(OSError):
