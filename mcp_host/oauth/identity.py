@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Final
 
 from gateway.domain.errors import ServerUnavailable, ToolHostError
-from mcp_host.oauth.config import Flow, OAuthConfig, client_name
+from mcp_host.oauth.config import OAuthConfig, client_name
 from mcp_host.oauth.discovery import AuthorizationServer, Found
 from mcp_host.oauth.exchange import DEVICE_GRANT
 from mcp_host.oauth.fetch import Fetcher
@@ -73,18 +73,20 @@ async def register(
     issuer = shown_url(found.server.issuer)
     if endpoint is None:
         raise ToolHostError(name, f"{issuer} registers no clients by itself: {REMEDY}")
-    grants = ["authorization_code", "refresh_token"]
     asked: dict[str, object] = {
         "client_name": client_name(config, url),
-        "grant_types": grants,
-        "response_types": ["code"],
         "token_endpoint_auth_method": _method(config, found.server),
         "application_type": "native",
     }
-    if redirect_uri is None or config.flow is Flow.DEVICE:
-        grants.append(DEVICE_GRANT)
-    if redirect_uri is not None:
-        asked["redirect_uris"] = [redirect_uri]
+    if redirect_uri is None:
+        # Whoever asks for codes must say where they go (RFC 7591 section 2.1); a device asks for none.
+        asked |= {"grant_types": [DEVICE_GRANT, "refresh_token"], "response_types": []}
+    else:
+        asked |= {
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "redirect_uris": [redirect_uri],
+        }
     if scope:
         asked["scope"] = scope
     answer = await fetcher.post(endpoint, json=asked)

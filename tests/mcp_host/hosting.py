@@ -140,6 +140,7 @@ async def running(
     ready: bool = True,
     models: ModelProvider | None = None,
     schema_cache: Path | None = None,
+    tokens: Path | None = None,
 ) -> AsyncGenerator[Running]:
     """A host for these servers (one alone is called `s`), ready unless told otherwise."""
     wanted = {"s": servers} if isinstance(servers, ServerConfig) else dict(servers)
@@ -152,6 +153,7 @@ async def running(
         reload=lambda: dict(wanted),
         models=models,
         schema_cache=schema_cache,
+        tokens=tokens,
     ) as host:
         if ready:
             await host.wait_ready(30)
