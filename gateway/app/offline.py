@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gateway.config.home import Home
     from gateway.config.load import Loaded
     from gateway.runtime.decisions import Decisions
+    from gateway.runtime.pairing import PairingDesk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class Offline:
     store: Store
     readers: Readers
     decisions: "Decisions"
+    pairing: "PairingDesk"
 
 
 @asynccontextmanager
@@ -61,6 +63,7 @@ async def open_deciding(
     from gateway.runtime.access import Access
     from gateway.runtime.clock import SystemClock
     from gateway.runtime.decisions import Decisions
+    from gateway.runtime.pairing import PairingDesk
     from gateway.runtime.wakeups import Wakeups
     from store import open_store
     from store.lock import hold_home
@@ -68,17 +71,21 @@ async def open_deciding(
     config, clock = loaded.config, SystemClock()
     with hold_home(home.path):
         async with open_store(home.state_db, clock=clock) as opened:
-            renderers = renderers_of(config, with_profile(home, environ))
+            configured = renderers_of(config, with_profile(home, environ))
+            renderers = {PLATFORM: TerminalRenderer(), **configured}
+            access = Access(config.access, operators=frozenset({operator}))
+            store, readers, wakeups = opened.store, opened.readers, Wakeups()
             yield Offline(
-                store=opened.store,
-                readers=opened.readers,
+                store=store,
+                readers=readers,
                 decisions=Decisions(
-                    opened.store,
-                    opened.readers.questions,
-                    {PLATFORM: TerminalRenderer(), **renderers},
-                    Access(config.access, operators=frozenset({operator}), allowed={}),
-                    Wakeups(),
+                    store,
+                    readers.questions,
+                    renderers,
+                    access,
+                    wakeups,
                     clock,
                     config.approvals,
                 ),
+                pairing=PairingDesk(store, readers.pairings, renderers, access, wakeups, clock),
             )

@@ -38,6 +38,9 @@ class HermesGroup(LazyGroup):
             target="gateway.cli.mcp:app",
             help="List, test, call and change the configured MCP servers.",
         ),
+        "pairing": LazyCommand(
+            target="gateway.cli.pairing:app", help="List strangers' codes and let them in."
+        ),
         "send": LazyCommand(target="gateway.cli.send:app", help="Post a message as the bot."),
     }
 

@@ -96,6 +96,10 @@ class SocketClient:
         """End a standing rule."""
         await self._ask("POST", f"/v1/rules/{_id(rule, 'rule')}/revoke", {})
 
+    async def pair(self, change: Mapping[str, str]) -> Mapping[str, Any]:
+        """Approve a code or revoke a person; the object of `POST /v1/pairing`."""
+        return await self._ask("POST", "/v1/pairing", change)
+
     async def reload(self, server: str | None = None) -> Mapping[str, Any]:
         """Apply the servers' configuration as it is now."""
         body = {} if server is None else {"server": server}

@@ -12,6 +12,7 @@ from gateway.ports import Clock, EventSink, Readers, ToolHost, UpkeepStore
 from gateway.runtime.commits import Commits
 from gateway.runtime.decisions import Decisions
 from gateway.runtime.form_answers import FormAnswers
+from gateway.runtime.pairing import PairingDesk
 from gateway.runtime.sending import Sending
 from gateway.runtime.status import StatusBoard
 
@@ -63,6 +64,7 @@ class Desk:
     sending: Sending
     decisions: Decisions
     answers: FormAnswers
+    pairing: PairingDesk
     commits: Commits
     given: Given
     clock: Clock

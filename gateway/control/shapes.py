@@ -11,6 +11,7 @@ from typing import Any, cast
 from gateway.domain.canonical import canonical
 from gateway.domain.form import UNSET, FieldKind, Form, FormField, FormState, Option
 from gateway.domain.ids import Actor, ChatType, Place, QuestionId
+from gateway.domain.operations.pairing import Pairing
 from gateway.domain.operations.upkeep import StandingRule
 from gateway.domain.question import Action, Question, QuestionKind, QuestionState
 from gateway.runtime.redact import redacted
@@ -59,6 +60,23 @@ def question_json(question: Question, *, redact: Sequence[str]) -> dict[str, Any
         "decided_at": None if decision is None else ms(decision.at),
         "reason": "" if decision is None else decision.reason,
         **({} if question.form is None else {"message": question.form.message}),
+    }
+
+
+def pairing_json(pairing: Pairing) -> dict[str, Any]:
+    """Return who was given a code and what became of it; never the code."""
+    expires, decided = pairing.expires_at, pairing.decided_at
+    return {
+        "id": str(pairing.id),
+        "platform": pairing.platform,
+        "account": pairing.account,
+        "user_id": pairing.user,
+        "user_name": pairing.name,
+        "state": pairing.state.value,
+        "created_at": ms(pairing.created_at),
+        "expires_at": None if expires is None else ms(expires),
+        "decided_by": None if pairing.decided_by is None else str(pairing.decided_by),
+        "decided_at": None if decided is None else ms(decided),
     }
 
 

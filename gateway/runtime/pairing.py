@@ -114,7 +114,7 @@ class PairingDesk:
         """Let the holder of a code in; a code that is none counts against those that wait."""
         waiting = await self._page(PairingState.PENDING, platform=platform)
         now = self._clock.now()
-        alive = [item for item in waiting if item.expires_at is None or item.expires_at > now]
+        alive = [item for item in waiting if not item.has_run_out(now)]
         found = await asyncio.to_thread(_holders, alive, typed(code))
         if not found:
             await self._store.miss_pairing(MissPairing(platform=platform.partition("@")[0] or None))

@@ -149,6 +149,7 @@ async def open_office(
             ),
             decisions=runtime.decisions,
             answers=FormAnswers(readers.questions, runtime.decisions, steps, clock),
+            pairing=runtime.pairing,
             commits=commits,
             given=Given(commits),
             clock=clock,

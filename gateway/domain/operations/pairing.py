@@ -41,6 +41,11 @@ class Pairing:
     decided_at: datetime | None = None
     code: HashedCode | None = None
 
+    def has_run_out(self, now: datetime) -> bool:
+        """Say whether its code still waits by its row, and is not good any more."""
+        waits = self.state is PairingState.PENDING
+        return waits and self.expires_at is not None and self.expires_at <= now
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferPairing:
