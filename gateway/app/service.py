@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from gateway.app.cadence import Job, recurring, server_jobs
 from gateway.app.live import LiveServers, keeping_current
 from gateway.app.parts import (
     end_at_once,
@@ -116,20 +117,29 @@ async def run_gateway(
         desk = _desk(parts, runtime, heartbeat)
         path = socket_path(home.path, environ=environ)
         await stack.enter_async_context(
-            keeping_current(home, live, host.reload, clock, enabled=loaded.config.mcp.watch)
+            keeping_current(home, live, host, clock, enabled=loaded.config.mcp.watch)
         )
         _load_the_rest()
         host.connect()
         async with asyncio.TaskGroup() as tasks:
-            beating = tasks.create_task(heartbeat.run(), name="heartbeat")
-            looking = tasks.create_task(_alarms(parts, runtime, desk).run(), name="alarms")
             telling = tasks.create_task(_tell_of_servers(host), name="servers")
             working = tasks.create_task(runtime.run(), name="runtime")
             await runtime.ready.wait()
-            await _serve(desk, path, working, ready)
-            beating.cancel()
-            looking.cancel()
+            jobs = _jobs(heartbeat, _alarms(parts, runtime, desk), host)
+            async with recurring(jobs, clock):
+                await _serve(desk, path, working, ready)
             telling.cancel()
+
+
+def _jobs(heartbeat: "Heartbeat", alarms: "Alarms", host: "McpHost") -> tuple[Job, ...]:
+    from gateway.runtime.alarms import LOOK_SECONDS
+    from gateway.runtime.heartbeat import BEAT_SECONDS
+
+    return (
+        Job(name="heartbeat", seconds=BEAT_SECONDS, run=heartbeat.beat),
+        Job(name="alarms", seconds=LOOK_SECONDS, run=alarms.check),
+        *server_jobs(host),
+    )
 
 
 async def _tell_of_servers(host: "McpHost") -> None:
@@ -282,7 +292,6 @@ def _desk(parts: _Parts, runtime: "Runtime", heartbeat: "Heartbeat") -> "Desk":
         ),
         decisions=runtime.decisions,
         answers=FormAnswers(readers.questions, runtime.decisions, steps, clock),
-        pairing=runtime.pairing,
         commits=parts.commits,
         given=Given(parts.commits),
         clock=clock,

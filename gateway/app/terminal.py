@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from gateway.app.cadence import recurring, server_jobs
 from gateway.app.live import LiveServers, keeping_current
 from gateway.app.parts import ending_on_signal, open_host, open_provider
 from gateway.domain.conversation import Activity
@@ -81,9 +82,11 @@ async def run_terminal(
             # Only now: loading the SDK would hold up the first prompt. One question that needs
             # no server, a command, ends without it.
             host.connect()
-        watched = chat.interactive and loaded.config.mcp.watch
-        async with keeping_current(home, live, host.reload, clock, enabled=watched):
-            await runtime.run()
+            await stack.enter_async_context(recurring(server_jobs(host), clock))
+            await stack.enter_async_context(
+                keeping_current(home, live, host, clock, enabled=loaded.config.mcp.watch)
+            )
+        await runtime.run()
         last = await store.readers.inbox.last_turn(PLACE)
     if adapter.lost is not None:
         raise OutputLost(adapter.lost) from adapter.lost

@@ -61,14 +61,12 @@ class Alarms:
         self._clock = clock
         self._troubles: dict[Account, _Trouble] = {}
 
-    async def run(self) -> None:
-        """Look until cancelled; what cannot be told now is told later."""
-        while True:
-            try:
-                await self.look()
-            except (StoreBusy, StoreBroken) as error:
-                logger.info("the owner is told later: %s", error)
-            await self._clock.sleep(LOOK_SECONDS)
+    async def check(self) -> None:
+        """Look; somebody has to every `LOOK_SECONDS`. What cannot be told now is told later."""
+        try:
+            await self.look()
+        except (StoreBusy, StoreBroken) as error:
+            logger.info("the owner is told later: %s", error)
 
     async def look(self) -> None:
         """Compare the state with the last one, and tell what changed for the owner."""

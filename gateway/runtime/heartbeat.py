@@ -16,11 +16,9 @@ class Heartbeat:
         self._clock = clock
         self._last = clock.monotonic()
 
-    async def run(self) -> None:
-        """Beat until cancelled."""
-        while True:
-            self._last = self._clock.monotonic()
-            await self._clock.sleep(BEAT_SECONDS)
+    async def beat(self) -> None:
+        """Beat once; somebody has to every `BEAT_SECONDS`."""
+        self._last = self._clock.monotonic()
 
     @property
     def age(self) -> float:

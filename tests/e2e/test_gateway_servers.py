@@ -1,5 +1,7 @@
 """What people and shells see of the servers of a running gateway, through real processes."""
 
+import json
+
 from tests.e2e.house import CARD, House
 from tests.support.chat import hermes
 from tests.support.eventually import eventually
@@ -55,4 +57,20 @@ def test_a_server_that_is_added_is_offered_in_the_next_turn_of_a_live_session(
         chat.expect("Got: 1")
         assert house.runs == ["milk"]
         assert chat.end() == 0
+        assert gateway.end() == 0
+
+
+@requirement("mcp.parked.probes")
+def test_a_parked_server_comes_back_by_itself_and_the_heartbeat_goes_on(house: House) -> None:
+    broken = house.file("broken")
+    broken.touch()
+    house.serve("--fail-while", str(broken))
+    house.configure(mcp={"probe_interval": 1})
+    with Gateway(house.path) as gateway:
+        eventually(lambda: "connecting -> parked" in house.log, what="the parking")
+        broken.unlink()
+        eventually(lambda: "parked -> ready" in house.log, what="a probe")
+        status = json.loads(hermes(house.path, "gateway", "status", "--json").stdout)
+        assert status["mcp_servers"][0]["state"] == "ready"
+        assert status["scheduler"]["heartbeat_age_s"] < 5
         assert gateway.end() == 0

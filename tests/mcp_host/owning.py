@@ -58,6 +58,11 @@ class Owned:
         for _ in range(50):
             await asyncio.sleep(0)
 
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, at whose end somebody looks for servers to be probed."""
+        self.clock.advance(seconds)
+        self.connection.probe_if_due()
+
     async def call(self, tool: str = "echo", *, seconds: float = 60) -> Mapping[str, object]:
         session = await self.connection.ready()
         returned = await self.connection.calls.run(

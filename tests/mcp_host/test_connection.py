@@ -75,17 +75,21 @@ async def test_what_cannot_get_better_by_itself_parks_at_once() -> None:
         assert owner.connection.reason == "command not found: x"
 
 
-@requirement("case.mh16")
+@requirement("case.mh16", "mcp.parked.probes")
 async def test_a_parked_server_is_probed_after_five_minutes_and_gets_its_tools_back() -> None:
     async with owned(MemoryServers(ToolHostError("s", "no"), ToolHostError("s", "no"))) as owner:
         await owner.until(ServerState.PARKED)
         probe_at = owner.connection.next_probe_at
         assert probe_at is not None
         assert (probe_at - owner.clock.now()).total_seconds() == 300
-        owner.clock.advance(300)
+        owner.pass_time(299)
+        await owner.settle()
+        assert owner.servers.attempts == 1
+        owner.pass_time(1)
+        owner.connection.probe_if_due()
         await owner.settle()
         assert owner.servers.attempts == 2
-        owner.clock.advance(300)
+        owner.pass_time(300)
         await owner.until(ServerState.READY)
 
         assert owner.connection.catalog is not None
@@ -144,7 +148,7 @@ async def test_transitions_are_logged_once(caplog: pytest.LogCaptureFixture) -> 
     async with owned(MemoryServers(handle=ToolHostError("s", "no licence"))) as owner:
         await owner.until(ServerState.PARKED)
         for _ in range(5):
-            owner.clock.advance(300)
+            owner.pass_time(300)
             await owner.settle()
 
     assert owner.servers.attempts == 6
