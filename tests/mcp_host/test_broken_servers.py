@@ -240,6 +240,7 @@ async def main():
         await reloading
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         clock.advance(400)
+        await host.host.probe()
         while host.status().state.value != "ready":
             await asyncio.sleep(0.01)
         print("ready", (await host.call("echo", "again")).text, flush=True)

@@ -96,7 +96,7 @@ async def test_a_parked_server_is_probed_after_five_minutes_and_gets_its_tools_b
         assert owner.connection.next_probe_at is None
 
 
-@requirement("mcp.parked.answers")
+@requirement("mcp.parked.answers", "mcp.parked.probes")
 async def test_a_call_to_a_parked_server_is_answered_at_once_and_wakes_it() -> None:
     async with owned(MemoryServers(ToolHostError("s", "no licence"))) as owner:
         await owner.until(ServerState.PARKED)

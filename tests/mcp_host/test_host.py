@@ -278,6 +278,7 @@ async def test_a_parked_server_keeps_its_tools_known_and_gets_them_back(tmp_path
         assert host.status().tools == tools > 0
         broken.unlink()
         clock.advance(400)
+        await host.host.probe()
         await eventually_async(lambda: host.status().state is ServerState.READY)
         assert (await host.call("echo", "back")).text == "back"
 
@@ -342,7 +343,7 @@ async def test_a_named_server_is_reconnected_in_any_case_and_no_other(tmp_path: 
         assert unknown.parked == (("nobody", "is not configured"),)
 
 
-@requirement("command.reload_mcp.report")
+@requirement("command.reload_mcp.report", "mcp.parked.probes")
 async def test_a_reload_tries_parked_servers_at_once_and_tells_which_stay_parked(
     tmp_path: Path,
 ) -> None:
@@ -355,6 +356,17 @@ async def test_a_reload_tries_parked_servers_at_once_and_tells_which_stay_parked
 
         assert reloaded.parked == (("missing", "command not found: no-such-command"),)
         assert host.status("late").state is ServerState.READY
+
+
+@requirement("mcp.parked.probes")
+async def test_a_parked_server_whose_entry_changes_is_tried_at_once() -> None:
+    clock = ManualClock()
+    async with running(ServerConfig(command="no-such-command"), clock=clock) as host:
+        assert host.status().state is ServerState.PARKED
+        host.wanted["s"] = legacy()
+        await host.host.reload()
+
+        assert host.status().state is ServerState.READY
 
 
 @requirement("command.reload_mcp.report")

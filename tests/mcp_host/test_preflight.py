@@ -90,6 +90,7 @@ async def test_a_server_that_starts_after_the_gateway_is_found_by_the_next_probe
 
         async with mcp_server(port=port):
             clock.advance(400)
+            await host.host.probe()
             await eventually_async(lambda: host.status().state is ServerState.READY)
             assert (await host.call("echo", "here")).text == "here"
 
