@@ -143,9 +143,9 @@ class Fetcher:
         except BadProxy as error:
             raise ToolHostError(self._server, str(error)) from None
         except Forbidden as error:
-            raise ToolHostError(
-                self._server, f"its sign-in leads where none may: {error}"
-            ) from None
+            raise self._astray(str(error)) from None
+        except ValueError:
+            raise self._astray("a URL that is none") from None
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             problem = f"cannot reach {shown_url(url)}: {why}"
