@@ -292,6 +292,7 @@ def _desk(parts: _Parts, runtime: "Runtime", heartbeat: "Heartbeat") -> "Desk":
         ),
         decisions=runtime.decisions,
         answers=FormAnswers(readers.questions, runtime.decisions, steps, clock),
+        pairing=runtime.pairing,
         commits=parts.commits,
         given=Given(parts.commits),
         clock=clock,
