@@ -108,6 +108,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--only", default="", help="a regular expression for the scenarios' names")
     options.add_argument("--json", type=Path)
+    options.add_argument("--counts", type=Path, help="a file for what passed, without the checks")
     given = options.parse_args()
     if not NODE.exists() or not SUITE.exists():
         sys.stderr.write("the suite is not installed: make conformance\n")
@@ -131,7 +132,25 @@ def main() -> int:
     if given.json is not None:
         given.json.parent.mkdir(parents=True, exist_ok=True)
         given.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
+    if given.counts is not None:
+        given.counts.write_text(json.dumps(counts(found), indent=1) + "\n")
     return 1 if any(one.required and not one.passed for one in found) else 0
+
+
+def counts(found: Sequence[Outcome]) -> Mapping[str, Mapping[str, int | list[str]]]:
+    """Return what passed, by revision: for a file that shows each change of it."""
+    kept: dict[str, Mapping[str, int | list[str]]] = {}
+    for revision in REVISIONS:
+        mine = [one for one in found if one.revision == revision]
+        needed = [one for one in mine if one.required]
+        kept[revision] = {
+            "scenarios": len(mine),
+            "passed": sum(one.passed for one in mine),
+            "required": len(needed),
+            "required_passed": sum(one.passed for one in needed),
+            "failed": [one.scenario for one in mine if not one.passed],
+        }
+    return kept
 
 
 def _tell(one: Outcome) -> None:

@@ -1,10 +1,15 @@
 """How the runs of the conformance suite are listed and judged."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conformance.suite import outcome, required, scenarios
+from tests.conformance.suite import REVISIONS, counts, outcome, required, scenarios
+from tests.support.requirement import requirement
+
+COUNTS = Path(__file__).with_name("counts.json")
 
 LISTING = """\
 Client scenarios:
@@ -47,3 +52,28 @@ def test_a_scenario_passes_when_something_was_checked_and_nothing_failed(
     found = outcome("2026-07-28", "x", must=True, code=code, checks=checks)
 
     assert (found.passed, bool(found.failures)) == (passed, "FAILURE" in statuses or code != 0)
+
+
+@requirement("design.mcp.conformance")
+def test_every_scenario_that_a_revision_requires_passes_in_the_last_run() -> None:
+    kept = json.loads(COUNTS.read_text())
+
+    assert {revision: kept[revision]["required_passed"] for revision in REVISIONS} == {
+        "2025-11-25": 18,
+        "2026-07-28": 32,
+    }
+    for revision in REVISIONS:
+        assert kept[revision]["required_passed"] == kept[revision]["required"]
+
+
+def test_the_counts_are_those_of_the_outcomes() -> None:
+    good = outcome("2025-11-25", "a", must=True, code=0, checks=[{"id": "x", "status": "SUCCESS"}])
+    bad = outcome("2025-11-25", "b", must=False, code=1, checks=[])
+
+    assert counts([good, bad])["2025-11-25"] == {
+        "scenarios": 2,
+        "passed": 1,
+        "required": 1,
+        "required_passed": 1,
+        "failed": ["b"],
+    }
