@@ -23,6 +23,10 @@ def telegram_with_anna() -> Generator[TelegramProcess]:
         yield running
 
 
+UNHURRIED: Final = {"rate": {"user_per_minute": 0, "chat_per_minute": 0}}
+"""Section `access`: tests write faster than people."""
+
+
 def configure(house: House, service: TelegramProcess, **more: object) -> None:
     token = service.do("bot")["token"]
     account = {
@@ -32,7 +36,7 @@ def configure(house: House, service: TelegramProcess, **more: object) -> None:
         "home_channel": str(ANNA),
         **more,
     }
-    house.configure(platforms={"telegram": account})
+    house.configure(platforms={"telegram": account}, access=UNHURRIED)
 
 
 def sent(service: TelegramProcess, text: str) -> list[dict[str, Any]]:

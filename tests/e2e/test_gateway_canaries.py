@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.e2e.house import House, Model
-from tests.e2e.on_telegram import ANNA, asked
+from tests.e2e.on_telegram import ANNA, UNHURRIED, asked
 from tests.fakes.telegram.process import TelegramProcess, telegram_process
 from tests.fakes.telegram.town import TOKEN
 from tests.support.chat import hermes
@@ -86,6 +86,7 @@ def configure(house: House, service: TelegramProcess, hook: str) -> None:
     key = {"provider": "openai", "name": "scripted", "base_url": house.model.url}
     house.configure(
         logging={"level": "debug"},
+        access=UNHURRIED,
         model={
             **key,
             "api_key": secret("key"),

@@ -33,7 +33,7 @@ def town() -> Generator[TelegramProcess]:
 @pytest.fixture
 def telegram_home(house: House, town: TelegramProcess) -> House:
     house.serve()
-    configure(house, town, allow_from=[str(ANNA), str(BEN)])
+    configure(house, town, allow_from=[str(ANNA), str(BEN)], require_mention=False)
     return house
 
 

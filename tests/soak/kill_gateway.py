@@ -22,6 +22,7 @@ from typing import Final, TypedDict
 
 from adapters.telegram.ids import SentIds
 from gateway.telemetry.faults import FaultPoint
+from tests.e2e.on_telegram import UNHURRIED
 from tests.fakes.telegram.process import telegram_process
 from tests.soak.command import announced, dice_of, parser, tell
 from tests.soak.footprint import Footprint, footprint, running_with
@@ -262,7 +263,11 @@ def besieged(dice: random.Random, *, conversations: int) -> Generator[Siege]:
                 "base_url": service.base_url,
                 "allow_from": [str(who) for who in people.chats],
             }
-            sections = {"platforms": {"telegram": account}, "approvals": {"timeout": 3600}}
+            sections = {
+                "platforms": {"telegram": account},
+                "approvals": {"timeout": 3600},
+                "access": UNHURRIED,
+            }
             write_home(home, model_url=url, runs=runs, sections=sections)
             yield Siege(home=home, runs=runs, people=people, dice=dice)
 

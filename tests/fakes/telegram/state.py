@@ -13,12 +13,13 @@ GENERAL_TOPIC: Final = 1
 
 @dataclass(slots=True, kw_only=True)
 class Person:
-    """A human account."""
+    """A human account, or another bot that takes part in groups."""
 
     id: int
     first_name: str
     username: str | None = None
     language_code: str = "en"
+    is_bot: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

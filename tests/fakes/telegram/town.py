@@ -91,8 +91,10 @@ class Town:
             )
         return BotDriver(service=self.service, state=bots[token])
 
-    def user(self, user_id: int, name: str, *, username: str | None = None) -> Person:
-        person = Person(id=user_id, first_name=name, username=username)
+    def user(
+        self, user_id: int, name: str, *, username: str | None = None, is_bot: bool = False
+    ) -> Person:
+        person = Person(id=user_id, first_name=name, username=username, is_bot=is_bot)
         return self.service.world.people.setdefault(user_id, person)
 
     # A chat is what one bot sees of it: two bots in one group are two chats here.

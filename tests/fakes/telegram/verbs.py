@@ -20,7 +20,9 @@ async def bot(town: Town, args: Json) -> Any:
 
 
 async def user(town: Town, args: Json) -> Any:
-    return asdict(town.user(args["id"], args["name"], username=args.get("username")))
+    name = args.get("username")
+    is_bot = bool(args.get("is_bot"))
+    return asdict(town.user(args["id"], args["name"], username=name, is_bot=is_bot))
 
 
 async def private(town: Town, args: Json) -> Any:
@@ -58,6 +60,12 @@ async def say(town: Town, args: Json) -> Any:
     answered = chat.state.messages[args["reply_to"]] if "reply_to" in args else None
     message = await chat.say(args["text"], by=_by(town, args), reply_to=answered)
     return shown(message)
+
+
+async def say_as_chat(town: Town, args: Json) -> Any:
+    """Write as an anonymous admin of a group; without `stand_in` nobody is named as the sender."""
+    stand_in = bool(args.get("stand_in", True))
+    return shown(await _chat(town, args).say_as_chat(args["text"], stand_in=stand_in))
 
 
 async def say_many(town: Town, args: Json) -> Any:
@@ -228,6 +236,7 @@ VERBS: Mapping[str, Verb] = {
         supergroup,
         topic,
         say,
+        say_as_chat,
         say_many,
         send_file,
         edit,

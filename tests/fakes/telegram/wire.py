@@ -21,7 +21,7 @@ CHANNEL_BOT: Final[Json] = {
 
 
 def person(who: Person) -> Json:
-    shown: Json = {"id": who.id, "is_bot": False, "first_name": who.first_name}
+    shown: Json = {"id": who.id, "is_bot": who.is_bot, "first_name": who.first_name}
     if who.username is not None:
         shown["username"] = who.username
     return shown | {"language_code": who.language_code}
