@@ -1,6 +1,8 @@
 """What a store promises about accepting events."""
 
 import asyncio
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from tests.contracts.values import (
     GROUP,
     HOME,
     command,
+    commit,
     deleted,
     edited,
     message,
@@ -285,3 +288,40 @@ async def test_a_message_of_the_control_lane_starts_no_turn(opened: OpenStore) -
 
     assert await opened.store.claim_turn(worker="w") is None
     assert await texts(opened) == ["yes"]
+
+
+@requirement("fault.f27")
+async def test_an_edit_or_deletion_before_its_message_breaks_nothing_and_moves_nothing(
+    opened: OpenStore,
+) -> None:
+    await opened.store.accept(message("first"))
+    for early in (edited("late", "changed"), deleted("later")):
+        assert isinstance(await opened.store.accept(early), Accepted)
+    for native_id in ("late", "later", "last"):
+        await opened.store.accept(message(native_id, native_id=native_id))
+    await opened.store.accept(edited("last", "last, edited"))
+    await opened.store.accept(deleted("first"))
+
+    assert await texts(opened) == ["first", "late", "later", "last, edited"]
+
+
+@requirement("access.rate_quota")
+async def test_what_may_not_begin_yet_waits_for_its_time_and_what_follows_waits_with_it(
+    opened: OpenStore, clock: ManualClock
+) -> None:
+    held = replace(message("over"), not_before=clock.now() + timedelta(seconds=3))
+    await opened.store.accept(held)
+    await opened.store.accept(message("and more"))
+    assert await opened.store.claim_turn(worker="w") is None
+
+    clock.advance(3)
+    claim = await opened.store.claim_turn(worker="w")
+
+    assert claim is not None
+    assert len(claim.inputs) == 2
+    await opened.store.accept(message("meanwhile"))
+    until = clock.now() + timedelta(seconds=9)
+    assert (await opened.store.commit_turn(replace(commit(claim), not_before=until))).more
+    assert await opened.store.claim_turn(worker="w") is None
+    clock.advance(9)
+    assert await opened.store.claim_turn(worker="w") is not None

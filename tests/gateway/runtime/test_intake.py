@@ -32,6 +32,16 @@ pytestmark = pytest.mark.anyio
 NOTHING_MISSED = Backlog(Wakeups(), ManualClock())
 
 
+class NobodySignsIn:
+    """Implements `Meaning`: no sign-in waits for anything."""
+
+    def meant(self, event: InboundEvent) -> InboundEvent:
+        return event
+
+
+NOBODY_SIGNS_IN = NobodySignsIn()
+
+
 @dataclass(slots=True)
 class Rings(Wakeups):
     """Counts the rings of each lane."""
@@ -76,7 +86,7 @@ async def door(tmp_path: Path) -> AsyncGenerator[Door]:
     async with open_store(path, clock=clock) as opened:
         heard, rules = Heard(), access()
         gate = entrance(opened, rules, clock)
-        intake = Intake(opened.store, rules, gate, rings, heard, NOTHING_MISSED)
+        intake = Intake(opened.store, rules, gate, rings, heard, NOTHING_MISSED, NOBODY_SIGNS_IN)
         yield Door(intake=intake, rung=rings.rung, path=path, heard=heard, refusals=gate.refusals)
 
 
@@ -116,7 +126,9 @@ async def test_queue_without_a_text_or_of_somebody_who_may_not_stays_a_command(
     clock = ManualClock()
     async with open_store(tmp_path / "state.db", clock=clock) as opened:
         gate = entrance(opened, rules, clock)
-        intake = Intake(opened.store, rules, gate, Wakeups(), heard, NOTHING_MISSED)
+        intake = Intake(
+            opened.store, rules, gate, Wakeups(), heard, NOTHING_MISSED, NOBODY_SIGNS_IN
+        )
         await intake.emit(command("queue", n=1))
         await intake.emit(command("queue", "sneak", n=2, sender=guest))
 
@@ -212,7 +224,9 @@ class BusyStore:
 
 
 async def test_a_busy_store_is_told_to_the_adapter_so_that_nothing_is_acknowledged() -> None:
-    intake = Intake(BusyStore(), access(), OpenGate(), Wakeups(), Heard(), NOTHING_MISSED)
+    intake = Intake(
+        BusyStore(), access(), OpenGate(), Wakeups(), Heard(), NOTHING_MISSED, NOBODY_SIGNS_IN
+    )
 
     with pytest.raises(StoreBusy):
         await intake.emit(message("hi", n=1))
@@ -234,3 +248,21 @@ async def test_whoever_may_give_the_command_gets_a_new_session(
     await door.intake.emit(command("new", n=2, sender=sender))
 
     assert door.count("session") == sessions
+
+
+@requirement("threat.s25", "access.refusals.counted")
+async def test_a_flood_of_an_outsider_leaves_the_database_as_it_was_and_the_log_short(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    tables = ("inbound", "conversation", "chat", "message", "delivery", "pairing", "event")
+    before = [door.count(table) for table in tables]
+    for n in range(2_000):
+        await door.intake.emit(message("my secret", n=n, sender=STRANGER))
+
+    assert [door.count(table) for table in tables] == before
+    assert door.refusals.counts == {("loop", Refusal.STRANGER): 2_000}
+    assert len(caplog.records) == 10
+    for n in range(100):
+        await door.intake.emit(press("token", n=5_000 + n, sender=STRANGER))
+    assert door.count("inbound") == before[0] + 20
