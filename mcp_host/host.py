@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from gateway.domain.errors import ServerUnavailable
+from gateway.domain.errors import ServerUnavailable, ToolHostError
 from gateway.domain.tools import (
     Reloaded,
     ServerState,
@@ -23,6 +23,7 @@ from gateway.domain.tools import (
 )
 from gateway.ports import Approver, Clock, ModelProvider
 from gateway.ports.loading import load
+from gateway.ports.signing_in import Person
 from mcp_host.entry import Entry
 from mcp_host.network_config import Transport
 from mcp_host.registry import Registered, Registry, register
@@ -199,6 +200,19 @@ class McpHost:
             return Reloaded(
                 added=added, removed=removed, changed=changed, parked=(*self._parked(), *unknown)
             )
+
+    async def sign_in(self, server: str, person: Person) -> None:
+        """Sign a person in to a server, and connect to it; see `gateway.ports.SigningIn`.
+
+        Raises:
+            ToolHostError: It failed, or the server wants no sign-in.
+        """
+        known = self._servers.get(server)
+        if known is None:
+            raise ToolHostError(server, "is not configured")
+        document = self._mcp.client_metadata_url
+        await self._sign_ins.sign_in(server, known.config, person, document_url=document)
+        self.look_at_sign_ins()
 
     def look_at_sign_ins(self) -> None:
         """Take up logins and logouts of other processes; returns at once, and asks nobody."""

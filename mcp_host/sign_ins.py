@@ -4,7 +4,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.domain.errors import ToolHostError
 from gateway.ports import Clock
+from gateway.ports.signing_in import Person
 from mcp_host.oauth.config import Auth
 from mcp_host.oauth.tokens import BadTokenFile, TokenStore
 from mcp_host.server_config import ServerConfig
@@ -34,6 +36,24 @@ class SignIns:
         )
         self._keepers[server] = keeper
         return keeper
+
+    async def sign_in(
+        self, server: str, config: ServerConfig, person: Person, *, document_url: str
+    ) -> None:
+        """Sign a person in; raises as `mcp_host.oauth.login.sign_in`."""
+        if self._store is None or config.auth is not Auth.OAUTH:
+            raise ToolHostError(server, "nobody signs in to it: its entry has no auth: oauth")
+        from mcp_host.oauth.login import sign_in
+
+        await sign_in(
+            server,
+            config,
+            store=self._store,
+            person=person,
+            environ=os.environ,
+            clock=self._clock,
+            document_url=document_url,
+        )
 
     def login(self, server: str, config: ServerConfig) -> str:
         """Return the name of the login that a server is used with now, "" for none."""

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from gateway.app.servers import Entry
     from gateway.config.home import Home
     from gateway.config.load import Loaded
+    from gateway.ports.signing_in import Person
     from mcp_host.oauth.config import Flow
-    from mcp_host.oauth.person import Person
     from mcp_host.server_config import ServerConfig
 
 SIGNED_IN: Final = "signed in"
@@ -128,3 +128,19 @@ async def log_out(home: "Home", name: str) -> bool:
             return store.remove(name)
     except BadTokenFile as error:
         raise ToolHostError(name, str(error)) from None
+
+
+async def check_client_document(url: str, environ: Mapping[str, str]) -> None:
+    """Look at what is hosted as our client's document.
+
+    Raises:
+        BadDocument: A rule is broken.
+        ToolHostError: It may not be reached, or cannot be.
+    """
+    from mcp_host.oauth.cimd import check_document
+    from mcp_host.oauth.fetch import Fetcher
+    from mcp_host.server_config import ServerConfig
+
+    config = ServerConfig.model_validate({"url": url})
+    async with Fetcher("client-document", config, environ) as fetcher:
+        await check_document(fetcher, url)

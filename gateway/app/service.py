@@ -199,6 +199,7 @@ def _runtime(parts: _Parts) -> "Runtime":
         edges=Edges(
             provider=parts.provider,
             host=parts.host,
+            signing=parts.host,
             adapters=(parts.terminals, *platforms.adapters),
             renderers={PLATFORM: TerminalRenderer(), **platforms.renderers},
             budgets=platforms.budgets,

@@ -138,6 +138,7 @@ def _terminal_runtime(
         edges=Edges(
             provider=provider,
             host=host,
+            signing=host,
             adapters=(adapter,),
             renderers={PLACE.platform: renderer},
         ),

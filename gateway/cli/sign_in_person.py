@@ -10,7 +10,7 @@ from gateway.cli.output import print_data, print_json_line, say
 
 if TYPE_CHECKING:
     from gateway.cli.typed_lines import Lines
-    from mcp_host.oauth.person import DeviceCode, SignInLink
+    from gateway.ports.signing_in import DeviceCode, SignInLink
 
 PASTE: Final = "Or paste the redirect URL here… (cancel gives up): "
 CANCEL: Final = "Waiting for it (cancel gives up): "

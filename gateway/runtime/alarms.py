@@ -16,6 +16,7 @@ from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import Account, Place
 from gateway.domain.operations.deliveries import Enqueue
 from gateway.ports import Channels, Clock, DeliveryStore, Renderer
+from gateway.runtime.cards import one_line
 from gateway.runtime.status import Status, StatusBoard
 from gateway.runtime.wakeups import Wakeups
 
@@ -60,6 +61,8 @@ class Alarms:
         self._wakeups = wakeups
         self._clock = clock
         self._troubles: dict[Account, _Trouble] = {}
+        self._told_of_login: dict[str, datetime] = {}
+        """Since when a server has needed the login that was told of."""
 
     async def check(self) -> None:
         """Look; somebody has to every `LOOK_SECONDS`. What cannot be told now is told later."""
@@ -88,16 +91,31 @@ class Alarms:
             elif known.told:
                 await self._tell(status, f"{_name(account)} receives messages again.", known)
             del self._troubles[account]
+        await self._look_at_logins(status)
+
+    async def _look_at_logins(self, status: Status) -> None:
+        """Tell once of each server that needs a person to sign in, with the command for it."""
+        needing = {item.name: item for item in status.servers if item.needs_login}
+        for name in self._told_of_login.keys() - needing.keys():
+            del self._told_of_login[name]
+        for name, server in needing.items():
+            if name not in self._told_of_login:
+                self._told_of_login[name] = server.since
+                text = f"MCP server {one_line(name)} is parked: {server.reason}"
+                await self._send(status, text, f"login:{name}:{server.since.timestamp():.3f}")
 
     def _lasted(self, trouble: _Trouble) -> bool:
         return self._clock.monotonic() - trouble.began >= TELL_AFTER_SECONDS
 
     async def _tell(self, status: Status, text: str, trouble: _Trouble) -> None:
+        await self._send(status, text, f"{trouble.since.timestamp():.3f}:{trouble.told}")
+
+    async def _send(self, status: Status, text: str, about: str) -> None:
         for place in await self._homes(status):
             renderer = self._renderers.get(place.platform)
             parts = renderer.text(text) if renderer is not None else ()
             if parts:
-                key = f"alarm:{place.session_key}:{trouble.since.timestamp():.3f}:{trouble.told}"
+                key = f"alarm:{place.session_key}:{about}"
                 await self._store.enqueue(
                     Enqueue(place=place, group_key=key, parts=parts, origin=Origin.NOTICE)
                 )

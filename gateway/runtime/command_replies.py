@@ -14,6 +14,7 @@ from gateway.ports import Clock, Readers, ToolHost
 from gateway.runtime.access import Access
 from gateway.runtime.approval_replies import ApprovalReplies
 from gateway.runtime.cards import name_of, one_line
+from gateway.runtime.chat_logins import ChatLogins
 from gateway.runtime.commands import COMMANDS, find_command, nearest_command, plain_name
 from gateway.runtime.server_replies import counted, server_detail, server_line
 from gateway.runtime.toolsets import narrowed
@@ -48,12 +49,14 @@ class CommandReplies:
         approvals: ApprovalReplies,
         stop: Stop,
         clock: Clock,
+        logins: ChatLogins,
     ) -> None:
         self._readers = readers
         self._host = host
         self._access = access
         self._stop = stop
         self._clock = clock
+        self._logins = logins
         self._replies: Mapping[str, Reply] = {
             "help": self._help,
             "new": self._new,
@@ -65,6 +68,7 @@ class CommandReplies:
             "approve": approvals.approve,
             "deny": approvals.deny,
             "approvals": approvals.waiting,
+            "login": self._login,
             "reload-mcp": self._reload,
         }
 
@@ -169,6 +173,10 @@ class CommandReplies:
         if found is None:
             return _no_server(wanted, [item.name for item in servers])
         return server_detail(found)
+
+    async def _login(self, stored: StoredInbound, event: CommandGiven) -> str:
+        del stored
+        return await self._logins.answer(event.place, event.sender, event.argument.strip())
 
     async def _reload(self, stored: StoredInbound, event: CommandGiven) -> str:
         del stored

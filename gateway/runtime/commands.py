@@ -47,6 +47,12 @@ COMMANDS: Final = (
     Command(name="deny", summary="Deny what a card asks", usage="ID [reason]"),
     Command(name="approvals", summary="List what waits for a decision here"),
     Command(
+        name="login",
+        summary="Sign in to an MCP server",
+        usage="NAME",
+        role=PersonRole.ADMIN,
+    ),
+    Command(
         name="reload-mcp",
         summary="Apply the configuration of the MCP servers",
         usage="[NAME]",

@@ -46,6 +46,14 @@ class Judge(Protocol):
         ...
 
 
+class Meaning(Protocol):
+    """Who knows what is waited for in a chat."""
+
+    def meant(self, event: InboundEvent) -> InboundEvent:
+        """Return an event as it is stored."""
+        ...
+
+
 class Intake:
     """Implements `EventSink` for every adapter."""
 
@@ -57,6 +65,7 @@ class Intake:
         wakeups: Wakeups,
         arrivals: Arrivals,
         backlog: Backlog,
+        logins: Meaning,
     ) -> None:
         self._store = store
         self._access = access
@@ -64,6 +73,7 @@ class Intake:
         self._wakeups = wakeups
         self._arrivals = arrivals
         self._backlog = backlog
+        self._logins = logins
         self._closed = False
 
     def backlog(self, *, platform: str, account: str, waits: bool) -> None:
@@ -88,7 +98,7 @@ class Intake:
         taken = await self._entrance.judge(event)
         if taken is None:
             return
-        event = _meant(self._access, event)
+        event = self._logins.meant(_meant(self._access, event))
         lane = lane_of(event)
         await reach(FaultPoint.INTAKE_RECEIVED)
         accepted = await self._store.accept(

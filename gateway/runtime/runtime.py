@@ -18,11 +18,13 @@ from gateway.ports import (
     ToolHost,
     Typing,
 )
+from gateway.ports.signing_in import SigningIn
 from gateway.runtime.access import Access
 from gateway.runtime.approval_replies import ApprovalReplies
 from gateway.runtime.approvals import ApprovalBroker
 from gateway.runtime.backlog import Backlog
 from gateway.runtime.busy import Busy
+from gateway.runtime.chat_logins import ChatLogins
 from gateway.runtime.command_replies import CommandReplies
 from gateway.runtime.config import ApprovalsConfig, GatewayConfig, RateConfig, ToolSearchConfig
 from gateway.runtime.control import ControlWorker
@@ -65,7 +67,7 @@ class Edges:
     """What the runtime talks to.
 
     `answering` are adapters that answer a press themselves, `typing` those that show that an
-    answer is being worked on.
+    answer is being worked on; `signing` signs people in to servers.
     """
 
     provider: ModelProvider
@@ -77,6 +79,7 @@ class Edges:
         default_factory=dict[Account, PressAnswering]
     )
     typing: Mapping[Account, Typing] = field(default_factory=dict[Account, Typing])
+    signing: SigningIn | None = None
 
 
 class Runtime:
@@ -151,6 +154,7 @@ class Runtime:
             clock=clock,
             worker=worker,
         )
+        self._logins = ChatLogins(edges.signing, store, renderers, self.wakeups, clock)
         self._control = ControlWorker(
             store,
             readers.inbox,
@@ -171,6 +175,7 @@ class Runtime:
                 ApprovalReplies(questions, self.decisions, clock),
                 self.workers.stop,
                 clock,
+                self._logins,
             ),
             self.wakeups,
             clock,
@@ -189,7 +194,9 @@ class Runtime:
             clock=clock,
             rate=config.rate,
         )
-        self.intake = Intake(store, access, self.entrance, self.wakeups, self.workers, backlog)
+        self.intake = Intake(
+            store, access, self.entrance, self.wakeups, self.workers, backlog, self._logins
+        )
         self._loops = [
             DeliveryLoop(
                 adapter=adapter,
@@ -233,6 +240,7 @@ class Runtime:
             beside = [
                 tasks.create_task(self._control.run(), name="control"),
                 tasks.create_task(self._expiry.run(), name="expiry"),
+                tasks.create_task(self._logins.run(), name="logins"),
                 tasks.create_task(self._stop_with(adapters), name="adapters:end"),
             ]
             self.ready.set()

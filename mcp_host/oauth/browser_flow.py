@@ -6,6 +6,7 @@ from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from gateway.domain.errors import ServerUnavailable, ToolHostError
+from gateway.ports.signing_in import Person, SignInLink
 from mcp_host.oauth.callback import Listener, NoPort, listening
 from mcp_host.oauth.cimd import BadDocument, check_document, redirect_uris
 from mcp_host.oauth.config import FIGMA_ISSUER
@@ -14,7 +15,6 @@ from mcp_host.oauth.exchange import GrantRefused, TokenEndpoint
 from mcp_host.oauth.fetch import Fetcher
 from mcp_host.oauth.grants import Signed, Wanted
 from mcp_host.oauth.identity import Identity, document_client, identity_for, own_client, register
-from mcp_host.oauth.person import Person, SignInLink
 from mcp_host.oauth.places import choose_ports, redirect_path, redirect_uri
 from mcp_host.oauth.redirect import (
     Expected,

@@ -6,12 +6,12 @@ from urllib.parse import urlsplit
 
 from gateway.domain.errors import ServerUnavailable, ToolHostError
 from gateway.ports import Clock
+from gateway.ports.signing_in import DeviceCode, Person
 from mcp_host.oauth.config import is_loopback
 from mcp_host.oauth.exchange import Grant, GrantRefused, TokenEndpoint
 from mcp_host.oauth.fetch import Fetcher
 from mcp_host.oauth.grants import Signed, Wanted
 from mcp_host.oauth.identity import Identity, document_client, identity_for, own_client, register
-from mcp_host.oauth.person import DeviceCode, Person
 from mcp_host.oauth.tokens import Client, seconds
 from mcp_host.sanitize import show_name
 

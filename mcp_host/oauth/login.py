@@ -9,6 +9,7 @@ from typing import Final
 
 from gateway.domain.errors import ToolHostError
 from gateway.ports import Clock
+from gateway.ports.signing_in import Person
 from mcp_host.oauth.browser_flow import BrowserFlow
 from mcp_host.oauth.challenging import challenge_from
 from mcp_host.oauth.config import Flow
@@ -18,7 +19,6 @@ from mcp_host.oauth.exchange import TokenEndpoint
 from mcp_host.oauth.fetch import Fetcher
 from mcp_host.oauth.grants import Signed, Wanted
 from mcp_host.oauth.keeper import TokenKeeper
-from mcp_host.oauth.person import Person
 from mcp_host.oauth.scopes import scopes_to_ask
 from mcp_host.oauth.tokens import BadTokenFile, Tokens, TokenStore, new_login
 from mcp_host.server_config import ServerConfig

@@ -24,10 +24,10 @@ from gateway.domain.ids import Actor, ChatType, Place, QuestionId
 from gateway.domain.model import Finish, ModelReply, ModelRequest, Usage
 from gateway.domain.tools import CallState, ToolCall, ToolResult, ToolSpec
 from gateway.ports import Approval, FormRequest, SamplingRequest
+from gateway.ports.signing_in import DeviceCode, SignInLink
 from gateway.runtime.clock import SystemClock
 from mcp_host.host import McpHost, open_host
 from mcp_host.oauth.login import sign_in
-from mcp_host.oauth.person import DeviceCode, SignInLink
 from mcp_host.oauth.tokens import TokenStore
 from mcp_host.server_config import McpConfig, ServerConfig
 

@@ -15,6 +15,7 @@ from gateway.domain.ids import Actor, Place
 from gateway.domain.message import InboundEvent
 from gateway.domain.operations.deliveries import Enqueue
 from gateway.ports import Clock, ModelProvider, Readers, Renderer, Store, Typing
+from gateway.ports.signing_in import SigningIn
 from gateway.runtime.access import Access
 from gateway.runtime.clock import SystemClock
 from gateway.runtime.config import AccessConfig
@@ -113,6 +114,7 @@ async def running(
     clock: Clock | None = None,
     renderer: Renderer | None = None,
     typing: Typing | None = None,
+    signing: SigningIn | None = None,
     crash: bool = False,
     first: int = 0,
     watch: Callable[[Store], Store] = lambda store: store,
@@ -134,6 +136,7 @@ async def running(
                 adapters=[chats],
                 renderers={PLATFORM: renderer or LoopbackRenderer()},
                 typing={(PLATFORM, ""): typing} if typing is not None else {},
+                signing=signing,
             ),
             access=access(),
             clock=time,

@@ -53,6 +53,7 @@ class FakeTools:
     gated: set[str] = field(default_factory=set[str])
     ran: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     connecting: list[str] = field(default_factory=list[str])
+    parked: list[ServerStatus] = field(default_factory=list[ServerStatus])
     waited: list[float] = field(default_factory=list[float])
 
     def add(self, spec: ToolSpec, run: Run | None = None, *, gated: bool = False) -> ToolSpec:
@@ -92,10 +93,14 @@ class FakeTools:
             )
             for name in names
         ]
-        return ready + [
-            ServerStatus(name=name, state=ServerState.CONNECTING, since=since, tools=0)
-            for name in self.connecting
-        ]
+        return (
+            ready
+            + [
+                ServerStatus(name=name, state=ServerState.CONNECTING, since=since, tools=0)
+                for name in self.connecting
+            ]
+            + self.parked
+        )
 
     async def wait_ready(self, seconds: float) -> None:
         self.waited.append(seconds)

@@ -30,6 +30,7 @@ from gateway.ports import PressAnswering, Readers, Store
 from gateway.runtime.access import Access
 from gateway.runtime.approval_replies import ApprovalReplies
 from gateway.runtime.approvals import ApprovalBroker
+from gateway.runtime.chat_logins import ChatLogins
 from gateway.runtime.command_replies import CommandReplies
 from gateway.runtime.config import AccessConfig, ApprovalsConfig
 from gateway.runtime.control import ControlWorker
@@ -336,7 +337,13 @@ async def people(
         seen = Toasts()
         answering: dict[tuple[str, str], PressAnswering] = {(PLATFORM, ""): seen} if toasts else {}
         commands = CommandReplies(
-            readers, host, access, ApprovalReplies(questions, decisions, time), stop, time
+            readers,
+            host,
+            access,
+            ApprovalReplies(questions, decisions, time),
+            stop,
+            time,
+            ChatLogins(None, store, renderers, wakeups, time),
         )
         worker = ControlWorker(
             store, readers.inbox, renderers, presses, commands, wakeups, time, answering=answering

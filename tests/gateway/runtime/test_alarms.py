@@ -1,6 +1,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import Account, Actor
 from gateway.domain.operations.upkeep import SetHome
+from gateway.domain.tools import ServerState, ServerStatus
 from gateway.ports import StoreHealth
 from gateway.runtime.alarms import TELL_AFTER_SECONDS, Alarms
 from gateway.runtime.heartbeat import Heartbeat
@@ -32,6 +34,7 @@ class Watch:
     house: House
     alarms: Alarms
     clock: ManualClock
+    host: FakeTools
     health: dict[Account, Health] = field(default_factory=dict[Account, Health])
     store: list[StoreHealth] = field(default_factory=lambda: [StoreHealth()])
 
@@ -49,13 +52,14 @@ async def watching(home: Path) -> AsyncGenerator[Watch]:
     async with running(home, ScriptedModel()) as house:
         owner = Actor(platform="config", id=PLATFORM)
         await house.store.set_home(SetHome(place=chat(1), by=owner))
+        host = FakeTools()
         health = {(PLATFORM, ""): WELL, OTHER: WELL}
         store = [StoreHealth()]
         board = StatusBoard(
             platforms={
                 account: lambda account=account: health[account] for account in tuple(health)
             },
-            host=FakeTools(),
+            host=host,
             store=lambda: store[0],
             heartbeat=Heartbeat(clock),
         )
@@ -67,7 +71,7 @@ async def watching(home: Path) -> AsyncGenerator[Watch]:
             wakeups=house.runtime.wakeups,
             clock=clock,
         )
-        yield Watch(house=house, alarms=alarms, clock=clock, health=health, store=store)
+        yield Watch(house=house, alarms=alarms, clock=clock, health=health, store=store, host=host)
 
 
 async def test_the_owner_is_told_once_what_is_wrong_and_once_that_it_is_over(
@@ -126,3 +130,26 @@ async def test_a_store_that_could_not_write_is_told_of_as_soon_as_it_can(tmp_pat
             "The database could not be written from 12:00 to 12:02 UTC (disk is full). "
             "Nothing was lost: what came meanwhile is answered now."
         )
+
+
+@requirement("oauth.headless.told_once")
+async def test_the_owner_is_told_once_of_a_server_that_needs_a_login(tmp_path: Path) -> None:
+    parked = ServerStatus(
+        name="notion",
+        state=ServerState.PARKED,
+        since=NOON,
+        tools=0,
+        reason="needs login (nobody is signed in): run `hermes mcp login notion`",
+        needs_login=True,
+    )
+    async with watching(tmp_path) as watch:
+        watch.host.parked.append(parked)
+        (told,) = await watch.after(0)
+        assert "run `hermes mcp login notion`" in told
+        for _ in range(12):
+            assert len(await watch.after(300)) == 1
+
+        watch.host.parked.clear()
+        await watch.after(5)
+        watch.host.parked.append(replace(parked, since=NOON + timedelta(days=1)))
+        assert len(await watch.after(5)) == 2

@@ -13,6 +13,7 @@ from gateway.domain.operations.deliveries import Enqueue, Enqueued
 from gateway.domain.operations.inbound import Accept, Lane
 from gateway.ports import PressAnswering
 from gateway.runtime.approval_replies import ApprovalReplies
+from gateway.runtime.chat_logins import ChatLogins
 from gateway.runtime.command_replies import CommandReplies
 from gateway.runtime.control import ControlWorker
 from gateway.runtime.presses import Presses
@@ -77,6 +78,7 @@ def worker_of(
         ApprovalReplies(questions, chat.decisions, chat.clock),
         _nothing_runs,
         chat.clock,
+        ChatLogins(None, chat.store, renderers, chat.wakeups, chat.clock),
     )
     return ControlWorker(
         store,

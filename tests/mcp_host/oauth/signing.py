@@ -8,11 +8,11 @@ from typing import Any, Final
 import httpx
 
 from gateway.ports import Clock
+from gateway.ports.signing_in import DeviceCode, Person, SignInLink
 from gateway.runtime.clock import SystemClock
 from mcp_host.oauth.config import Flow
 from mcp_host.oauth.keeper import TokenKeeper
 from mcp_host.oauth.login import sign_in
-from mcp_host.oauth.person import DeviceCode, Person, SignInLink
 from mcp_host.oauth.tokens import Tokens, TokenStore
 from mcp_host.server_config import ServerConfig
 from tests.fakes.oauth import World, approve
@@ -26,7 +26,7 @@ def entry(world: World, **oauth: Any) -> ServerConfig:
 
 
 class Pasting:
-    """Implements `mcp_host.oauth.person.Person`: pastes what a test puts into `lines`."""
+    """Implements `gateway.ports.signing_in.Person`: pastes what a test puts into `lines`."""
 
     def __init__(self, *, world: World | None = None) -> None:
         self.world = world

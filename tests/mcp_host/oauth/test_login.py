@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from gateway.domain.errors import ToolHostError
+from gateway.ports.signing_in import DeviceCode, SignInLink
 from mcp_host.oauth.config import Flow
 from mcp_host.oauth.discovery import Challenge
-from mcp_host.oauth.person import DeviceCode, SignInLink
 from tests.fakes.clock import HastyClock
 from tests.fakes.oauth import (
     DeviceState,

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from gateway.domain.errors import ToolHostError
-from mcp_host.oauth.person import SignInLink
+from gateway.ports.signing_in import SignInLink
 from tests.fakes.oauth import Iss, approve, oauth_world
 from tests.mcp_host.oauth.signing import SERVER, Pasting, Signing, Willing
 from tests.support.requirement import requirement

@@ -1,4 +1,4 @@
-"""What a sign-in shows to a person and hears from them; the shell and a chat each have their own way."""
+"""Signing in to servers: what is shown to a person and heard from them, in a shell or in a chat."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -43,4 +43,16 @@ class Person(Protocol):
 
     def tell(self, text: str) -> None:
         """Say one sentence: why what was pasted is not it, or a warning."""
+        ...
+
+
+class SigningIn(Protocol):
+    """Who can sign a person in to a server."""
+
+    async def sign_in(self, server: str, person: Person) -> None:
+        """Return once somebody is signed in, and the server is being connected with that.
+
+        Raises:
+            ToolHostError: It failed, or the server wants no sign-in; what was before is as it was.
+        """
         ...
