@@ -10,6 +10,7 @@ from typing import Final, cast
 
 BENCHES: Final = (
     "accept",
+    "flood",
     "turns",
     "turn_call",
     "host_call",
