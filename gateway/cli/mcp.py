@@ -9,6 +9,7 @@ import typer
 from gateway.cli.errors import CommandFailed, ExitCode, NoSuch
 from gateway.cli.invocation import home_of, invocation_of
 from gateway.cli.mcp_configure import configure
+from gateway.cli.mcp_document import client_document
 from gateway.cli.mcp_edit import add, disable, enable, remove
 from gateway.cli.mcp_home import at_terminal, entry_of, load_home, logs_of, redactor_of
 from gateway.cli.mcp_login import login, logout, reauth
@@ -36,6 +37,7 @@ app.command("disable")(disable)
 app.command("login")(login)
 app.command("reauth")(reauth)
 app.command("logout")(logout)
+app.command("client-document")(client_document)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A server of mcp_servers.")]
