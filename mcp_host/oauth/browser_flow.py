@@ -11,6 +11,7 @@ from mcp_host.oauth.callback import Listener, NoPort, listening
 from mcp_host.oauth.cimd import BadDocument, check_document, redirect_uris
 from mcp_host.oauth.config import FIGMA_ISSUER
 from mcp_host.oauth.device_flow import page_to_open
+from mcp_host.oauth.discovery import AuthorizationServer
 from mcp_host.oauth.exchange import GrantRefused, TokenEndpoint
 from mcp_host.oauth.fetch import Fetcher
 from mcp_host.oauth.grants import Signed, Wanted
@@ -31,6 +32,19 @@ from mcp_host.transports.failures import shown_url
 
 _CANCEL: Final = "cancel"
 _S256: Final = "S256"
+
+
+def expected_from(server: AuthorizationServer) -> Expected:
+    """Return what the redirect of a new sign-in must have, with a state of its own.
+
+    One issuer says that it sends `iss` and never does; no other may leave it out.
+    """
+    return Expected(
+        state=secrets.token_urlsafe(32),
+        issuer=server.issuer,
+        iss_advertised=server.sends_iss is True,
+        iss_may_lack=server.issuer == FIGMA_ISSUER,
+    )
 
 
 class BrowserFlow:
@@ -97,12 +111,7 @@ class BrowserFlow:
         if identity is Identity.DOCUMENT:
             await self._check_document()
         proof = PKCEParameters.generate()
-        expected = Expected(
-            state=secrets.token_urlsafe(32),
-            issuer=server.issuer,
-            iss_advertised=server.sends_iss is True,
-            iss_may_lack=server.issuer == FIGMA_ISSUER,
-        )
+        expected = expected_from(server)
         before = self._wanted.before.client if self._wanted.before is not None else None
         ports = choose_ports(self._oauth, cimd=identity is Identity.DOCUMENT, stored=before)
         waiting = listening(
