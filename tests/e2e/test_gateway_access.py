@@ -40,7 +40,10 @@ def town() -> Generator[TelegramProcess]:
 
 
 def configure(
-    house: House, town: TelegramProcess, access: Mapping[str, object] | None = None, **account: object
+    house: House,
+    town: TelegramProcess,
+    access: Mapping[str, object] | None = None,
+    **account: object,
 ) -> None:
     token = town.do("bot")["token"]
     telegram = {"token": token, "base_url": town.base_url, **account}
