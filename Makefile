@@ -55,6 +55,7 @@ crash: setup  ## 20 random kills of the chat flow and of the gateway on Telegram
 	$(BIN)/python -m tests.soak.kill_chat --kills 20
 	$(BIN)/python -m tests.soak.kill_gateway --kills 20 --messages 200
 	$(BIN)/python -m tests.soak.renewals --rounds 25
+	$(BIN)/python -m tests.soak.rendering --texts 2000
 
 fresh: setup  ## a clone of what is committed runs with two commands
 	$(BIN)/python -m tests.support.fresh
@@ -64,6 +65,7 @@ soak: setup  ## the full counts, JSON under bench/results
 	$(BIN)/python -m tests.soak.kill_gateway --kills 500 --messages 5000 --json bench/results/kill_gateway.json
 	$(BIN)/python -m tests.soak.renewals --rounds 500 --json bench/results/renewals.json
 	$(BIN)/python -m tests.soak.renewals --rounds 500 --kills 100 --json bench/results/renewals_killed.json
+	$(BIN)/python -m tests.soak.rendering --texts 100000 --json bench/results/rendering.json
 
 conformance: setup .conformance/.ready  ## the client scenarios of the MCP conformance suite, from npm (not part of `check`)
 	$(BIN)/python -m tests.conformance.suite --json bench/results/conformance.json \

@@ -86,6 +86,7 @@ class _Pass:
         self._told_to = 0
         self._links: list[tuple[str, list[str]]] = []
         self._single: list[bool] = []
+        self._cell_end = 0
 
     def through(self, events: Sequence[_Ranged]) -> Iterator[_Ranged]:
         """Return the events the library is to write."""
@@ -133,6 +134,10 @@ class _Pass:
             single = self._source[where["start"] + 1 : where["start"] + 2] != b"~"
             self._single.append(single)
             yield ({"Text": "~"} if single else event), where
+        elif (info := _info(tag)) and _LANGUAGE.fullmatch(info) is None:
+            # More than a language: words that somebody wrote behind the marks.
+            yield {"Start": {"CodeBlock": {"Fenced": _language(info)}}}, where
+            yield {"Text": info + "\n"}, where
         elif (link := _link(tag)) is not None:
             url = str(link.get("dest_url", ""))
             self._links.append((url, []))
@@ -145,6 +150,12 @@ class _Pass:
         tag = event["End"]
         if tag == "HtmlBlock":
             yield {"End": "Paragraph"}, where
+        elif tag == "TableCell":
+            self._cell_end = where["end"]
+            yield event, where
+        elif tag == "TableRow":
+            yield from self._more_cells(where)
+            yield event, where
         elif tag == "Strikethrough":
             yield ({"Text": "~"} if self._single.pop() else event), where
         elif tag in ("Link", "Image"):
@@ -159,9 +170,27 @@ class _Pass:
         else:
             yield event, where
 
+    def _more_cells(self, where: dict[str, int]) -> Iterator[_Ranged]:
+        """Show the cells of a row beyond those of its head, which the parser passes over."""
+        left = self._source[self._cell_end : where["end"]].decode().strip("| \t\n")
+        if left:
+            yield {"Start": "TableCell"}, where
+            yield {"Text": left}, where
+            yield {"End": "TableCell"}, where
+
     def _say(self, text: str) -> None:
         for _, words in self._links:
             words.append(text)
+
+
+def _info(tag: object) -> str:
+    """Return what stands behind the opening marks of a fenced block."""
+    if not isinstance(tag, dict):
+        return ""
+    block = cast("Mapping[str, Any]", tag).get("CodeBlock")
+    return (
+        str(cast("Mapping[str, Any]", block).get("Fenced", "")) if isinstance(block, dict) else ""
+    )
 
 
 def _link(tag: object) -> Mapping[str, Any] | None:

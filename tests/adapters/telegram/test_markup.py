@@ -95,6 +95,8 @@ def test_markdown_becomes_text_with_entities_beside_it() -> None:
         ("[unused]: http://example.com", "[unused]: http://example.com"),
         ("2\\*3\\*4 &amp; &lt;x&gt;", "2*3*4 & <x>"),
         ("\ud800 a", "\ufffd a"),
+        ("```see this\nx\n```", "see this\nx"),
+        ("| a |\n|---|\n| b | more |", "a |     \n--+-----\nb | more"),
     ],
 )
 def test_what_looks_like_markup_but_says_something_stays(markdown: str, shown: str) -> None:
