@@ -1,4 +1,4 @@
-"""What the commands that kill processes share: their options, the seed, and how they report."""
+"""What the long commands share: their options, the seed, and how they report."""
 
 import argparse
 import json
@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 
-def parser(about: str | None, *, kills: int) -> argparse.ArgumentParser:
-    """Return a parser of `--kills`, `--seed` and `--json`."""
+def parser(about: str | None, *, kills: int | None) -> argparse.ArgumentParser:
+    """Return a parser of `--seed`, `--json` and, where there is a number of them, `--kills`."""
     made = argparse.ArgumentParser(description=about)
-    made.add_argument("--kills", type=int, default=kills)
+    if kills is not None:
+        made.add_argument("--kills", type=int, default=kills)
     made.add_argument("--seed", type=int, default=None)
     made.add_argument("--json", type=Path, default=None)
     return made
@@ -32,9 +33,9 @@ def dice_of(seed: int) -> random.Random:
     return random.Random(seed)  # noqa: S311
 
 
-def tell(report: Mapping[str, Any], *, histogram: str, path: Path | None) -> int:
-    """Print a report, its histogram first, keep it as JSON, and return the exit code."""
-    counts: Mapping[str, int] = report[histogram]
+def tell(report: Mapping[str, Any], *, histogram: str | None, path: Path | None) -> int:
+    """Print a report, its histogram (if it has one) first, keep it as JSON, and return the exit code."""
+    counts: Mapping[str, int] = report[histogram] if histogram else {}
     for what, count in counts.items():
         sys.stdout.write(f"{what:18} {count:4} {'#' * count}\n")
     line = {name: value for name, value in report.items() if name != histogram}
