@@ -4,6 +4,7 @@ import stat
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 
 from tests.e2e.signing_in import (
@@ -239,3 +240,21 @@ def test_a_server_of_another_kind_or_name_is_no_login(tmp_path: Path) -> None:
     for args in ((), ("plain", "--all")):
         assert hermes(tmp_path, "mcp", "reauth", *args).returncode == 2
     assert hermes(tmp_path, "mcp", "reauth", "--all").returncode == 1
+
+
+def test_a_proxy_hands_the_redirect_on_to_the_port_that_the_entry_names(tmp_path: Path) -> None:
+    port, public = free_port(), "https://gateway.example/oauth/back"
+    with oauth_process() as world:
+        configure(tmp_path, world, redirect_uri=public, redirect_port=port)
+        with signing_in(tmp_path, "--json") as running:
+            shown = event_in(running)
+            assert shown["redirect_uri"] == public
+            redirect = world.do("approve", url=shown["url"])
+            assert redirect.startswith(f"{public}?")
+            with httpx.Client(trust_env=False) as proxy:
+                proxy.get(
+                    redirect.replace("https://gateway.example", f"http://127.0.0.1:{port}"),
+                    headers={"host": "gateway.example"},
+                ).raise_for_status()
+            assert event_in(running)["ok"]
+            assert running.wait() == 0

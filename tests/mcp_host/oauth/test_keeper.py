@@ -410,3 +410,26 @@ async def test_no_token_is_in_any_log(tmp_path: Path, caplog: pytest.LogCaptureF
     secrets = {first.access_token, first.refresh_token, second, signing.stored().refresh_token}
     for secret in secrets - {None, ""}:
         assert str(secret) not in caplog.text
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_a_clock_that_is_an_hour_off_costs_a_renewal_and_no_sign_in(
+    tmp_path: Path, hours: int
+) -> None:
+    theirs, ours = ManualClock(), ManualClock()
+    ours.advance(2 * HOUR)
+    theirs.advance((2 + hours) * HOUR)
+    async with oauth_world(clock=theirs) as world:
+        signing = Signing(tmp_path, world, ours)
+        await signing.sign_in()
+        keeper = signing.keeper()
+        token = await keeper.token()
+        for clock in (theirs, ours):
+            clock.advance(1.5 * HOUR)
+
+        token = await keeper.token()
+        if world.books.valid(token, world.now()) is None:
+            token = await keeper.renewed(token, REFUSED)
+
+        assert world.books.valid(token, world.now()) is not None
+        assert len(world.token_posts("refresh_token")) == 1
