@@ -98,6 +98,7 @@ async def test_two_people_in_one_conversation_get_a_turn_each(tmp_path: Path) ->
     assert model.users(1) == ["a", "re a", "b"]
 
 
+@requirement("turn.stop")
 async def test_stop_ends_the_turn_and_its_question_and_the_next_message_is_answered(
     tmp_path: Path,
 ) -> None:
@@ -122,12 +123,19 @@ async def test_stop_ends_the_turn_and_its_question_and_the_next_message_is_answe
     assert any("No longer waiting: stopped" in body for body in closed)
 
 
-async def test_a_call_that_was_under_way_when_stopped_is_unknown(tmp_path: Path) -> None:
-    started = asyncio.Event()
+@requirement("turn.stop")
+async def test_a_call_that_was_under_way_when_stopped_is_cancelled_and_unknown(
+    tmp_path: Path,
+) -> None:
+    started, cancelled = asyncio.Event(), asyncio.Event()
 
     async def hang(arguments: CanonicalJson, approver: Approver) -> str:
         started.set()
-        await asyncio.Event().wait()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
         return ""
 
     tools = FakeTools()
@@ -137,6 +145,7 @@ async def test_a_call_that_was_under_way_when_stopped_is_unknown(tmp_path: Path)
         await house.say("add")
         await started.wait()
         assert await house.runtime.workers.stop(chat(), by=ANNA)
+        assert cancelled.is_set()
         assert not await house.runtime.workers.stop(chat(), by=ANNA)
         assert house.rows("SELECT state FROM step WHERE kind = 'tool'") == [("unknown",)]
 
