@@ -1,338 +1,423 @@
-"""An authorization server that nobody here wrote: Authlib's grants, over a socket of ours.
+"""An authorization server and an MCP server that nobody here wrote: Authlib's, and the SDK's own.
 
-What is judged (clients, codes, PKCE, rotation, who may refresh) is judged by the library; this file
-keeps its rows in memory and speaks HTTP for it.
+What is ours is where they keep things. The person is signed in and says yes to everything.
+Run as `python -m tests.fakes.oauth.independent`: prints one line of JSON with `url` and `issuer`;
+`<issuer>/books` says what happened. Ends at SIGTERM.
 """
 
-# Authlib has no types.
-# pyright: basic
+# Authlib's types are written by others than its code, and are narrower or wider than what it does:
+# what crosses its border is `Any`.
 
+import asyncio
 import json
-import os
-import secrets
+import socket
+import sys
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from typing import Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, cast
 
-# It insists on https, which nobody speaks on the loopback of a test.
-os.environ.setdefault("AUTHLIB_INSECURE_TRANSPORT", "1")
-
-from authlib.oauth2 import AuthorizationServer
-from authlib.oauth2.rfc6749 import OAuth2Request
+import uvicorn
+from authlib.common.security import generate_token
+from authlib.oauth2.rfc6749 import (
+    AuthorizationServer,
+    ClientMixin,
+    JsonPayload,
+    JsonRequest,
+    OAuth2Request,
+    TokenMixin,
+)
+from authlib.oauth2.rfc6749.errors import OAuth2Error
 from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant, RefreshTokenGrant
-from authlib.oauth2.rfc6749.requests import BasicOAuth2Payload, JsonPayload, JsonRequest
+from authlib.oauth2.rfc6749.requests import BasicOAuth2Payload
 from authlib.oauth2.rfc6750 import BearerTokenGenerator
 from authlib.oauth2.rfc7591 import ClientRegistrationEndpoint
 from authlib.oauth2.rfc7636 import CodeChallenge
+from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
+from authlib.oauth2.rfc9207 import IssuerParameter
+from mcp.server import MCPServer
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from pydantic import AnyHttpUrl
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
-from tests.fakes.loopback_http import Answer, Handler, Loopback, Request, serve
-from tests.fakes.mcp.http_server import mcp_server
-
+SCOPE: Final = "mcp"
 PERSON: Final = "anna"
+METHODS: Final = ["none", "client_secret_basic", "client_secret_post"]
+GRANTS: Final = ["authorization_code", "refresh_token"]
 
 
-class Client:
-    """A registered client, in the words of Authlib's `ClientMixin`."""
+@dataclass(slots=True, kw_only=True)
+class Registered(ClientMixin):
+    """A client as it registered itself."""
 
-    def __init__(self, info: dict[str, Any], metadata: dict[str, Any]) -> None:
-        self.client_id = info["client_id"]
-        self.client_info = info
-        self.client_metadata = metadata
-        self._secret = info.get("client_secret") or ""
+    client_id: str
+    secret: str
+    about: Mapping[str, Any]
 
     def get_client_id(self) -> str:
         return self.client_id
 
     def get_default_redirect_uri(self) -> str:
-        return self.client_metadata["redirect_uris"][0]
+        return self.about["redirect_uris"][0]
 
-    def get_allowed_scope(self, scope: str | None) -> str:
-        return scope or ""
+    def get_allowed_scope(self, scope: Any) -> str:
+        return scope or SCOPE
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
-        return redirect_uri in self.client_metadata["redirect_uris"]
+        return redirect_uri in self.about["redirect_uris"]
 
     def check_client_secret(self, client_secret: str) -> bool:
-        return secrets.compare_digest(self._secret, client_secret)
+        return client_secret == self.secret
 
     def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:
-        del endpoint
-        return self.client_metadata.get("token_endpoint_auth_method") == method
+        return method == self.about.get("token_endpoint_auth_method", "client_secret_basic")
 
     def check_response_type(self, response_type: str) -> bool:
-        return response_type == "code"
+        return response_type in self.about.get("response_types", ["code"])
 
     def check_grant_type(self, grant_type: str) -> bool:
-        return grant_type in self.client_metadata.get("grant_types", [])
+        return grant_type in self.about.get("grant_types", ["authorization_code"])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
-    """A code that waits to be redeemed."""
+    """An authorization code, with the fields that Authlib looks at."""
 
-    def __init__(self, code: str, request: Any) -> None:
-        data = request.payload.data
-        self.code = code
-        self.client_id = request.client.get_client_id()
-        self.redirect_uri = data.get("redirect_uri")
-        self.scope = data.get("scope") or ""
-        self.code_challenge = data.get("code_challenge")
-        self.code_challenge_method = data.get("code_challenge_method")
+    code: str
+    client_id: str
+    redirect_uri: str
+    scope: str
+    code_challenge: str
+    code_challenge_method: str
 
-    def get_redirect_uri(self) -> str | None:
+    def get_redirect_uri(self) -> str:
         return self.redirect_uri
 
     def get_scope(self) -> str:
         return self.scope
 
 
-class Token:
-    """A token pair."""
+@dataclass(slots=True, kw_only=True)
+class Token(TokenMixin):
+    """An access token, and the refresh token that came with it."""
 
-    def __init__(self, given: dict[str, Any], client: Client) -> None:
-        self.access = given["access_token"]
-        self.refresh = given.get("refresh_token")
-        self.scope = given.get("scope") or ""
-        self.client = client
-        self.until = time.time() + given["expires_in"]
-        self.revoked = False
+    access: str
+    refresh: str | None
+    client_id: str
+    scope: str
+    resource: str | None
+    ends_at: float
+    renewed: bool = False
 
-    def check_client(self, client: Client) -> bool:
-        return client.get_client_id() == self.client.get_client_id()
+    def check_client(self, client: Registered) -> bool:
+        return client.client_id == self.client_id
 
     def get_scope(self) -> str:
         return self.scope
 
+    def is_expired(self) -> bool:
+        return time.time() >= self.ends_at
 
-class CodeGrant(AuthorizationCodeGrant):
-    """Codes of this server."""
-
-    TOKEN_ENDPOINT_AUTH_METHODS = ("none", "client_secret_basic", "client_secret_post")
-
-    def save_authorization_code(self, code: str, request: OAuth2Request) -> None:
-        self.server.codes[code] = Code(code, request)
-
-    def query_authorization_code(self, code: str, client: Client) -> Code | None:
-        found = self.server.codes.get(code)
-        return found if found is not None and found.client_id == client.client_id else None
-
-    def delete_authorization_code(self, authorization_code: Code) -> None:
-        del self.server.codes[authorization_code.code]
-
-    def authenticate_user(self, authorization_code: Code) -> str:
-        del authorization_code
-        return PERSON
+    def is_revoked(self) -> bool:
+        return self.renewed
 
 
-class RotatingGrant(RefreshTokenGrant):
-    """Refresh tokens that are good once."""
+@dataclass(slots=True)
+class Books:
+    """What the server keeps; `granted` counts the grants by kind."""
 
-    TOKEN_ENDPOINT_AUTH_METHODS = ("none", "client_secret_basic", "client_secret_post")
-    INCLUDE_NEW_REFRESH_TOKEN = True
+    clients: dict[str, Registered] = field(default_factory=dict[str, Registered])
+    codes: dict[str, Code] = field(default_factory=dict[str, Code])
+    tokens: list[Token] = field(default_factory=list[Token])
+    granted: Counter[str] = field(default_factory=Counter[str])
+    refused: Counter[str] = field(default_factory=Counter[str])
 
-    def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
-        for token in self.server.tokens:
-            if token.refresh == refresh_token:
-                if token.revoked:
-                    self.server.replays += 1
-                return None if token.revoked else token
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Implements the SDK's `TokenVerifier`."""
+        for known in self.tokens:
+            if known.access == token and not known.is_expired() and not known.is_revoked():
+                return AccessToken(
+                    token=token,
+                    client_id=known.client_id,
+                    scopes=known.scope.split(),
+                    expires_at=int(known.ends_at),
+                    resource=known.resource,
+                )
         return None
 
-    def authenticate_user(self, refresh_token: Token) -> str:
-        del refresh_token
-        return PERSON
 
-    def revoke_old_credential(self, refresh_token: Token) -> None:
-        refresh_token.revoked = True
+class _Asked(OAuth2Request):
+    """A request as Authlib reads it."""
 
-
-class Registration(ClientRegistrationEndpoint):
-    """Registration that is open to everybody."""
-
-    def authenticate_token(self, request: Any) -> str:
-        del request
-        return "anybody"
-
-    def resolve_public_key(self, request: Any) -> None:
-        del request
-
-    def get_server_metadata(self) -> dict[str, Any]:
-        return self.server.metadata
-
-    def save_client(self, client_info: Any, client_metadata: Any, request: Any) -> Client:
-        del request
-        client = Client(dict(client_info), dict(client_metadata))
-        self.server.clients[client.client_id] = client
-        return client
-
-
-class Server(AuthorizationServer):
-    """Authlib's server with its rows in memory."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.clients: dict[str, Client] = {}
-        self.codes: dict[str, Code] = {}
-        self.tokens: list[Token] = []
-        self.metadata: dict[str, Any] = {}
-        self.replays = 0
-        self.renewals = 0
-        self.register_token_generator(
-            "default",
-            BearerTokenGenerator(
-                access_token_generator=lambda **_: secrets.token_urlsafe(24),
-                refresh_token_generator=lambda **_: secrets.token_urlsafe(24),
-                expires_generator=lambda *_: 3_600,
-            ),
+    def __init__(self, request: Request, form: Mapping[str, str]) -> None:
+        # Its body is a deprecated argument without a type.
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]
+            request.method, str(request.url), headers=request.headers
         )
-        self.register_grant(CodeGrant, [CodeChallenge(required=True)])
-        self.register_grant(RotatingGrant)
-        self.register_endpoint(Registration)
+        self._query = dict(request.query_params)
+        self._posted = dict(form)
+        self.payload = BasicOAuth2Payload({**self._query, **self._posted})
 
-    def query_client(self, client_id: str) -> Client | None:
-        return self.clients.get(client_id)
+    @property
+    def args(self) -> Any:
+        return self._query
 
-    def save_token(self, token: dict[str, Any], request: Any) -> None:
-        self.tokens.append(Token(token, request.client))
-        self.renewals += request.payload.grant_type == "refresh_token"
-
-    def create_oauth2_request(self, request: OAuth2Request) -> OAuth2Request:
-        return request
-
-    def create_json_request(self, request: Any) -> Any:
-        return request
-
-    def handle_response(
-        self, status: int, body: Any, headers: Any
-    ) -> tuple[int, Any, dict[str, str]]:
-        return status, body, dict(headers)
-
-    def send_signal(self, name: str, *args: object, **kwargs: object) -> None:
-        """Tell nobody."""
-
-    def lets_by(self, token: str) -> bool:
-        """Tell whether an access token is good now."""
-        return any(
-            known.access == token and not known.revoked and known.until > time.time()
-            for known in self.tokens
-        )
+    @property
+    def form(self) -> dict[str, str]:
+        return self._posted
 
 
-class Independent:
-    """The server, the MCP server behind it, and what a test does with both."""
-
-    def __init__(self) -> None:
-        self.server = Server()
-        self.issuer = ""
-        self.url = ""
-
-    def expire(self) -> None:
-        """End every access token before its time."""
-        for token in self.server.tokens:
-            token.until = 0
-
-    async def answer(self, request: Request, answer: Answer) -> None:
-        """Answer for the authorization server."""
-        parts = urlsplit(request.path)
-        query = dict(parse_qsl(parts.query))
-        form = dict(parse_qsl(request.raw.decode())) if parts.path == "/token" else {}
-        asked = OAuth2Request(
-            request.method,
-            self.issuer + request.path,
-            headers={name.title(): value for name, value in request.headers.items()},
-        )
-        asked.payload = BasicOAuth2Payload({**query, **form})
-        match parts.path:
-            case "/.well-known/oauth-authorization-server":
-                await answer.json(200, self.server.metadata)
-            case "/authorize":
-                grant = self.server.get_consent_grant(asked, end_user=PERSON)
-                await _reply(
-                    answer,
-                    self.server.create_authorization_response(
-                        asked, grant_user=PERSON, grant=grant
-                    ),
-                )
-            case "/token":
-                await _reply(answer, _with_form(self.server, asked, form))
-            case "/register":
-                json_request = JsonRequest(request.method, self.issuer + request.path)
-                json_request.payload = _Json(dict(request.body))
-                json_request.headers = dict(request.headers)
-                name = Registration.ENDPOINT_NAME
-                await _reply(answer, self.server.create_endpoint_response(name, json_request))
-            case _:
-                await answer.json(404, {})
-
-    async def guard(self, request: Request, answer: Answer) -> bool:
-        """Come before the MCP server."""
-        path = urlsplit(request.path).path
-        if path == "/.well-known/oauth-protected-resource/mcp":
-            about = {"resource": self.url, "authorization_servers": [self.issuer]}
-            await answer.json(200, about)
-            return True
-        if path != "/mcp":
-            await answer.json(404, {})
-            return True
-        _, _, token = request.headers.get("authorization", "").partition(" ")
-        if self.server.lets_by(token):
-            return False
-        await answer.json(401, {}, headers={"www-authenticate": "Bearer"})
-        return True
-
-
-class _Json(JsonPayload):
-    def __init__(self, data: dict[str, Any]) -> None:
-        self._data = data
+class _Given(JsonPayload):
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = dict(data)
 
     @property
     def data(self) -> dict[str, Any]:
         return self._data
 
 
-class _Form(OAuth2Request):
-    """A request whose form the library reads to find out who asks."""
+class _Answer(Response):
+    """A response whose `location` Authlib can change."""
 
-    form: dict[str, str] = {}  # noqa: RUF012 - set on each one
-    args: dict[str, str] = {}  # noqa: RUF012
+    @property
+    def location(self) -> str | None:
+        return self.headers.get("location")
 
-
-def _with_form(server: Server, asked: OAuth2Request, form: dict[str, str]) -> Any:
-    request = _Form(asked.method, asked.uri, headers=asked.headers)
-    request.form = form
-    request.payload = BasicOAuth2Payload(form)
-    return server.create_token_response(request)
+    @location.setter
+    def location(self, value: str) -> None:
+        self.headers["location"] = value
 
 
-async def _reply(answer: Answer, response: Any) -> None:
-    status, body, headers = response
-    text = json.dumps(body) if isinstance(body, dict) else body or ""
-    kept = {name.lower(): value for name, value in headers.items()}
-    kept.pop("content-type", None)
-    await answer.whole(status, text.encode(), headers=kept)
+class _Server(AuthorizationServer):
+    """Authlib's server on these books."""
+
+    def __init__(self, books: Books) -> None:
+        super().__init__(scopes_supported=[SCOPE])
+        self.books = books
+
+    def query_client(self, client_id: str) -> Any:
+        return self.books.clients.get(client_id)
+
+    def save_token(self, token: dict[str, Any], request: Any) -> None:
+        self.books.granted[request.form["grant_type"]] += 1
+        self.books.tokens.append(
+            Token(
+                access=token["access_token"],
+                refresh=token.get("refresh_token"),
+                client_id=request.client.client_id,
+                scope=token["scope"],
+                resource=request.form.get("resource"),
+                ends_at=time.time() + token["expires_in"],
+            )
+        )
+
+    def create_oauth2_request(self, request: _Asked) -> _Asked:
+        return request
+
+    def create_json_request(self, request: JsonRequest) -> JsonRequest:
+        return request
+
+    def send_signal(self, name: str, *args: object, **kwargs: object) -> None:
+        """Nobody listens."""
+
+    def handle_response(self, status: int, body: Any, headers: Any) -> Any:
+        if status >= 400:
+            self.books.refused[body["error"]] += 1
+        text = body if isinstance(body, str) else json.dumps(body)
+        return _Answer(text, status_code=status, headers=dict(headers))
 
 
-@asynccontextmanager
-async def independent_world() -> AsyncGenerator[Independent]:
-    """Serve both on 127.0.0.1 until the end of the block."""
-    world = Independent()
+class _ByCode(AuthorizationCodeGrant):
+    TOKEN_ENDPOINT_AUTH_METHODS = METHODS
 
-    def make(loopback: Loopback) -> Handler:
-        del loopback
-        return world.answer
+    def save_authorization_code(self, code: str, request: Any) -> None:
+        asked = request.payload.data
+        self.server.books.codes[code] = Code(
+            code=code,
+            client_id=request.client.client_id,
+            redirect_uri=asked["redirect_uri"],
+            scope=request.scope,
+            code_challenge=asked["code_challenge"],
+            code_challenge_method=asked["code_challenge_method"],
+        )
 
-    async with serve(make) as loopback, mcp_server(intercept=world.guard) as mcp:
-        world.issuer = f"http://127.0.0.1:{loopback.port}"
-        world.url = mcp.url
-        world.server.metadata = {
-            "issuer": world.issuer,
-            "authorization_endpoint": f"{world.issuer}/authorize",
-            "token_endpoint": f"{world.issuer}/token",
-            "registration_endpoint": f"{world.issuer}/register",
+    def query_authorization_code(self, code: str, client: Any) -> Code | None:
+        found = self.server.books.codes.get(code)
+        return found if found is not None and found.client_id == client.client_id else None
+
+    def delete_authorization_code(self, authorization_code: Code) -> None:
+        del self.server.books.codes[authorization_code.code]
+
+    def authenticate_user(self, authorization_code: Code) -> str:
+        return PERSON
+
+
+class _ByRefresh(RefreshTokenGrant):
+    """Each refresh token is good once; one that comes again ends all that its client has."""
+
+    TOKEN_ENDPOINT_AUTH_METHODS = METHODS
+    INCLUDE_NEW_REFRESH_TOKEN = True
+
+    def authenticate_refresh_token(self, refresh_token: str) -> Any:
+        books: Books = self.server.books
+        found = next((token for token in books.tokens if token.refresh == refresh_token), None)
+        if found is None or not found.renewed:
+            return found
+        for token in books.tokens:
+            token.renewed = token.renewed or token.client_id == found.client_id
+        return None
+
+    def authenticate_user(self, refresh_token: Any) -> str:
+        return PERSON
+
+    def revoke_old_credential(self, refresh_token: Any) -> None:
+        refresh_token.renewed = True
+
+
+class _Registration(ClientRegistrationEndpoint):
+    """Open to everybody (RFC 7591 section 3)."""
+
+    def authenticate_token(self, request: JsonRequest) -> str:
+        return "everybody"
+
+    def get_server_metadata(self) -> dict[str, Any]:
+        return {
+            "scopes_supported": [SCOPE],
             "response_types_supported": ["code"],
-            "grant_types_supported": ["authorization_code", "refresh_token"],
-            "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
+            "grant_types_supported": GRANTS,
+            "token_endpoint_auth_methods_supported": METHODS,
+        }
+
+    def save_client(
+        self, client_info: dict[str, Any], client_metadata: dict[str, Any], request: JsonRequest
+    ) -> Registered:
+        client = Registered(
+            client_id=client_info["client_id"],
+            secret=client_info["client_secret"],
+            about=client_metadata,
+        )
+        self.server.books.clients[client.client_id] = client
+        return client
+
+
+def authority(books: Books, issuer: str, *, seconds: int) -> Starlette:
+    """Return the authorization server; its access tokens live that long."""
+    server: Any = _Server(books)
+
+    def lifetime(*_: object) -> int:
+        return seconds
+
+    generator: Any = BearerTokenGenerator(_random, _random, lifetime)
+    server.register_token_generator("default", generator)
+    server.register_grant(_ByCode, [CodeChallenge(required=True)])
+    server.register_grant(_ByRefresh)
+    server.register_endpoint(_Registration)
+
+    class Issuer(IssuerParameter):
+        def get_issuer(self) -> str:
+            return issuer
+
+    server.register_extension(Issuer())
+    said = AuthorizationServerMetadata(
+        {
+            "issuer": issuer,
+            "authorization_endpoint": f"{issuer}/sign-in",
+            "token_endpoint": f"{issuer}/exchange",
+            "registration_endpoint": f"{issuer}/clients",
+            "scopes_supported": [SCOPE],
+            "response_types_supported": ["code"],
+            "grant_types_supported": GRANTS,
+            "token_endpoint_auth_methods_supported": METHODS,
             "code_challenge_methods_supported": ["S256"],
         }
-        yield world
+    )
+    said.validate()
+    # RFC 9207 section 3: Authlib's model is older than this field.
+    described = {**said, "authorization_response_iss_parameter_supported": True}
+
+    async def metadata(_: Request) -> Response:
+        return JSONResponse(described)
+
+    async def sign_in(request: Request) -> Any:
+        asked = _Asked(request, {})
+        try:
+            grant = server.get_consent_grant(asked, end_user=PERSON)
+        except OAuth2Error as error:
+            return server.handle_error_response(asked, error)
+        return server.create_authorization_response(asked, grant_user=PERSON, grant=grant)
+
+    async def exchange(request: Request) -> Any:
+        form = cast("Mapping[str, str]", await request.form())
+        return server.create_token_response(_Asked(request, form))
+
+    async def clients(request: Request) -> Any:
+        asked = JsonRequest(request.method, str(request.url), headers=request.headers)
+        asked.payload = _Given(await request.json())
+        return server.create_endpoint_response("client_registration", asked)
+
+    async def told(_: Request) -> Response:
+        return JSONResponse(
+            {
+                "clients": [asdict(client) for client in books.clients.values()],
+                "granted": books.granted,
+                "refused": books.refused,
+            }
+        )
+
+    return Starlette(
+        routes=[
+            Route("/.well-known/oauth-authorization-server", metadata),
+            Route("/sign-in", sign_in),
+            Route("/exchange", exchange, methods=["POST"]),
+            Route("/clients", clients, methods=["POST"]),
+            Route("/books", told),
+        ]
+    )
+
+
+def guarded(books: Books, issuer: str, url: str) -> Starlette:
+    """Return the SDK's MCP server, which takes the tokens of that issuer for itself alone."""
+    auth = AuthSettings(
+        issuer_url=AnyHttpUrl(issuer),
+        resource_server_url=AnyHttpUrl(url),
+        required_scopes=[SCOPE],
+        validate_token_resource=True,
+    )
+    server = MCPServer("independent", token_verifier=books, auth=auth)
+
+    @server.tool()
+    async def shout(text: str) -> str:
+        """Return the text in capitals."""
+        return text.upper()
+
+    return server.streamable_http_app()
+
+
+def _random(**_: object) -> str:
+    return generate_token(42)
+
+
+async def run(seconds: int) -> None:
+    books = Books()
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    issuer, origin = (f"http://127.0.0.1:{bound.getsockname()[1]}" for bound in sockets)
+    url = f"{origin}/mcp"
+    apps = (authority(books, issuer, seconds=seconds), guarded(books, issuer, url))
+    servers = [
+        uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+        for app in apps
+    ]
+    sys.stdout.write(json.dumps({"url": url, "issuer": issuer}) + "\n")
+    sys.stdout.flush()
+    async with asyncio.TaskGroup() as tasks:
+        for server, bound in zip(servers, sockets, strict=True):
+            tasks.create_task(server.serve(sockets=[bound]))
+
+
+if __name__ == "__main__":
+    asyncio.run(run(int(sys.argv[1]) if len(sys.argv) > 1 else 3_600))
