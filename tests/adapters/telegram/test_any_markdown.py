@@ -1,4 +1,4 @@
-"""Whatever a model writes: its messages fit, whole and readable, and call nobody."""
+"""Whatever a model writes: its messages fit, are whole, and carry no mention entity of ours."""
 
 from hypothesis import given
 from hypothesis import strategies as st
