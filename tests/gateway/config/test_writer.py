@@ -8,6 +8,7 @@ from gateway.config.home import Home
 from gateway.config.load import load
 from gateway.config.writer import changed, parse_argument, set_value, write_first
 from gateway.domain.errors import ConfigError
+from tests.support.killed import killed_at
 from tests.support.requirement import requirement
 
 TEXT = """\
@@ -165,3 +166,29 @@ def test_whoever_reads_while_it_is_written_sees_a_whole_file(home: Home) -> None
     assert seen <= set(range(20, 80))
     assert len(seen) > 1
     assert [path.name for path in home.path.iterdir()] == ["config.yaml"]
+
+
+KILLED = """
+from pathlib import Path
+from gateway.config.home import Home
+from gateway.config.writer import changed, save
+
+home = Home(Path(sys.argv[2]))
+text = changed(home, "gateway.max_rounds", 21)
+armed()
+save(home, text)
+"""
+
+
+@requirement("fault.f11")
+def test_a_kill_at_any_step_of_a_write_leaves_the_old_file_or_the_new(home: Home) -> None:
+    new = changed(home, "gateway.max_rounds", 21)
+    ends: list[str | None] = []
+    while not ends or ends[-1] is not None:
+        home.config_file.write_text(TEXT)
+        # The directory is opened to make the rename last, which has happened by then.
+        renamed = "os.rename" in ends
+        ends.append(killed_at(len(ends) + 1, KILLED, home.path))
+        assert home.config_file.read_text() == (new if renamed else TEXT)
+
+    assert {"open", "os.rename", None} <= set(ends)

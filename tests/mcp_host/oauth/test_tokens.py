@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 
 from mcp_host.oauth.tokens import BadTokenFile, Client, Tokens, TokenStore
 from tests.support.eventually import eventually
+from tests.support.killed import killed_at
 from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
@@ -40,28 +40,13 @@ WHOLE = Tokens(
     login="l",
 )
 
-# What a process does to its files is announced to audit hooks just before it happens.
-KILLED_AT = """
-import os, signal, sys
+KILLED = """
 from pathlib import Path
 from mcp_host.oauth.tokens import Tokens, TokenStore
 
-directory, nth, seen = Path(sys.argv[1]), int(sys.argv[2]), 0
 tokens = Tokens(access_token="new" * 1000, refresh_token="new-refresh")
-
-def at(event, args):
-    global seen
-    if event not in {"open", "os.rename", "os.listdir", "os.mkdir", "os.remove"}:
-        return
-    seen += 1
-    if seen == nth:
-        print(event, flush=True)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-os.umask(0o022)
-sys.addaudithook(at)
-TokenStore(directory).write("s", tokens)
-print("written", flush=True)
+armed()
+TokenStore(Path(sys.argv[2])).write("s", tokens)
 """
 
 WRITING = """
@@ -132,39 +117,29 @@ def test_secrets_are_not_shown_by_what_shows_tokens() -> None:
 
 @requirement("case.oa9", "threat.s12", "fault.f11")
 def test_a_kill_at_any_step_of_a_write_leaves_the_old_file_or_the_new(tmp_path: Path) -> None:
-    ends: list[str] = []
-    for nth in range(1, 50):
-        store = TokenStore(tmp_path / f"tokens{nth}")
+    ends: list[str | None] = []
+    while not ends or ends[-1] is not None:
+        store = TokenStore(tmp_path / f"tokens{len(ends)}")
         store.write("s", OLD)
-        with child(KILLED_AT, store.directory, nth) as process:
-            said, _ = process.communicate(timeout=30)
-        ends.append(said.split()[-1])
+        # The directory is opened to make the rename last, which has happened by then.
+        renamed = "os.rename" in ends
+        ends.append(killed_at(len(ends) + 1, KILLED, store.directory))
         found = store.read("s")
         assert found is not None
-        if said.endswith("written\n"):
-            assert (process.returncode, found.access_token) == (0, "new" * 1000)
-            break
-        assert process.returncode == -signal.SIGKILL
-        # The directory is opened to make the rename last, which has happened by then.
-        renamed = "os.rename" in ends[:-1]
         assert found.access_token == ("new" * 1000 if renamed else "old")
         for name in files(store.directory):
             assert mode(store.directory / name) == 0o600
 
-    assert ends[-1] == "written"
-    assert {"open", "os.rename", "os.listdir"} <= set(ends)
+    assert {"open", "os.rename", "os.listdir", None} <= set(ends)
 
 
 @requirement("case.oa9")
 def test_under_a_loose_umask_a_file_is_private_before_it_has_its_name(store: TokenStore) -> None:
-    kinds: list[str] = []
-    for nth in range(1, 10):
-        with child(KILLED_AT, store.directory, nth) as process:
-            kinds.append(process.communicate(timeout=30)[0].strip())
-        if kinds[-1] == "os.rename":
-            break
+    kinds: list[str | None] = []
+    while "os.rename" not in kinds:
+        kinds.append(killed_at(len(kinds) + 1, KILLED, store.directory))
+        assert kinds[-1] is not None
 
-    assert kinds[-1] == "os.rename"
     (left,) = files(store.directory)
     assert left.endswith(".tmp")
     assert "new-refresh" in (store.directory / left).read_text()
