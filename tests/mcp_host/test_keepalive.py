@@ -62,7 +62,7 @@ async def test_a_server_is_asked_by_its_era_and_stays_whatever_it_answers(
 @requirement("mcp.keepalive")
 async def test_a_server_that_says_nothing_any_more_is_replaced_after_two_questions() -> None:
     servers = MemoryServers(deaf_to("ping"))
-    async with owned(servers, keepalive_interval=INTERVAL, connect_timeout=0.01) as owner:
+    async with owned(servers, keepalive_interval=INTERVAL, connect_timeout=0.2) as owner:
         await owner.until(ServerState.READY)
         first = owner.server
         await rounds(owner, 1)
@@ -78,7 +78,7 @@ async def test_a_server_that_says_nothing_any_more_is_replaced_after_two_questio
 @requirement("mcp.keepalive")
 async def test_a_server_that_works_for_somebody_is_not_asked() -> None:
     servers = MemoryServers(deaf_to("ping", "tools/call"))
-    async with owned(servers, keepalive_interval=INTERVAL, connect_timeout=0.01) as owner:
+    async with owned(servers, keepalive_interval=INTERVAL, connect_timeout=0.2) as owner:
         await owner.until(ServerState.READY)
         async with owner.connection.turn():
             call = asyncio.create_task(owner.call())
