@@ -168,7 +168,8 @@ async def _set_homes(parts: _Parts) -> None:
             # What the chat really is was seen; from its id it is only guessed.
             place = known.place
         by = Actor(platform="config", id=place.platform)
-        await parts.store.store.set_home(SetHome(place=place, by=by))
+        # What somebody chose with /sethome stays.
+        await parts.store.store.set_home(SetHome(place=place, by=by, default=True))
 
 
 async def _serve(

@@ -16,6 +16,7 @@ from gateway.runtime.approval_replies import ApprovalReplies
 from gateway.runtime.cards import name_of, one_line
 from gateway.runtime.chat_logins import ChatLogins
 from gateway.runtime.commands import COMMANDS, find_command, nearest_command, plain_name
+from gateway.runtime.homes import Homes
 from gateway.runtime.server_replies import counted, server_detail, server_line
 from gateway.runtime.toolsets import narrowed
 
@@ -50,6 +51,7 @@ class CommandReplies:
         stop: Stop,
         clock: Clock,
         logins: ChatLogins,
+        homes: Homes,
     ) -> None:
         self._readers = readers
         self._host = host
@@ -69,6 +71,7 @@ class CommandReplies:
             "deny": approvals.deny,
             "approvals": approvals.waiting,
             "login": self._login,
+            "sethome": homes.choose,
             "reload-mcp": self._reload,
         }
 

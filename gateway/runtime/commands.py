@@ -53,6 +53,11 @@ COMMANDS: Final = (
         role=PersonRole.ADMIN,
     ),
     Command(
+        name="sethome",
+        summary="Make this chat the home channel",
+        role=PersonRole.ADMIN,
+    ),
+    Command(
         name="reload-mcp",
         summary="Apply the configuration of the MCP servers",
         usage="[NAME]",

@@ -31,6 +31,7 @@ from gateway.runtime.control import ControlWorker
 from gateway.runtime.delivery import Budget, DeliveryLoop
 from gateway.runtime.entrance import Entrance
 from gateway.runtime.expiry import Expiry
+from gateway.runtime.homes import Homes
 from gateway.runtime.intake import Intake
 from gateway.runtime.narration import AgentLog
 from gateway.runtime.pairing import PairingDesk
@@ -176,6 +177,7 @@ class Runtime:
                 self.workers.stop,
                 clock,
                 self._logins,
+                Homes(store),
             ),
             self.wakeups,
             clock,

@@ -76,6 +76,7 @@ def set_home(work: Work, home: SetHome) -> None:
             "chat": storable(place.chat),
             "thread": storable(place.thread),
             "actor": storable(str(home.by)),
+            "default": int(home.default),
             "now": work.now,
         },
     )

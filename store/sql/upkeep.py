@@ -73,6 +73,7 @@ INSERT INTO home_channel (platform, account, chat_key, thread_key, set_by, set_a
 VALUES (:platform, :account, :chat, :thread, :actor, :now)
 ON CONFLICT (platform, account) DO UPDATE SET chat_key = excluded.chat_key,
   thread_key = excluded.thread_key, set_by = excluded.set_by, set_at = excluded.set_at
+WHERE :default = 0 OR home_channel.set_by = excluded.set_by
 """
 
 TITLE: Final = "UPDATE session SET title = :title WHERE id = :session"

@@ -148,6 +148,23 @@ async def test_a_home_channel_is_where_a_bare_platform_leads(opened: OpenStore) 
     assert after.place == HOME
 
 
+async def test_a_default_home_gives_way_to_one_that_a_person_chose(opened: OpenStore) -> None:
+    config = Actor(platform="config", id=GROUP.platform)
+    await opened.store.set_home(SetHome(place=GROUP, by=config, default=True))
+    await opened.store.set_home(SetHome(place=HOME, by=config, default=True))
+    assert await home_of(opened) == HOME.chat
+
+    await opened.store.set_home(SetHome(place=GROUP, by=ANNA))
+    await opened.store.set_home(SetHome(place=HOME, by=config, default=True))
+    assert await home_of(opened) == GROUP.chat
+
+
+async def home_of(opened: OpenStore) -> str:
+    found = await opened.readers.channels.resolve(HOME.platform)
+    assert isinstance(found, Channel)
+    return found.place.chat
+
+
 async def test_a_title_belongs_to_its_session(opened: OpenStore) -> None:
     await opened.store.accept(message("hi"))
     view = await opened.readers.conversations.find(HOME.session_key)

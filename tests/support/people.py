@@ -35,6 +35,7 @@ from gateway.runtime.command_replies import CommandReplies
 from gateway.runtime.config import AccessConfig, ApprovalsConfig
 from gateway.runtime.control import ControlWorker
 from gateway.runtime.decisions import Decisions
+from gateway.runtime.homes import Homes
 from gateway.runtime.presses import Presses
 from gateway.runtime.wakeups import Wakeups
 from store import open_store
@@ -344,6 +345,7 @@ async def people(
             stop,
             time,
             ChatLogins(None, store, renderers, wakeups, time),
+            Homes(store),
         )
         worker = ControlWorker(
             store, readers.inbox, renderers, presses, commands, wakeups, time, answering=answering

@@ -45,10 +45,14 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetHome:
-    """Make a place the home channel of its platform and account."""
+    """Make a place the home channel of its platform and account.
+
+    `default`: only where nobody else has chosen one; what `by` set before is set anew.
+    """
 
     place: Place
     by: Actor
+    default: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from gateway.runtime.approval_replies import ApprovalReplies
 from gateway.runtime.chat_logins import ChatLogins
 from gateway.runtime.command_replies import CommandReplies
 from gateway.runtime.control import ControlWorker
+from gateway.runtime.homes import Homes
 from gateway.runtime.presses import Presses
 from gateway.runtime.wakeups import Wakeups
 from tests.fakes.clock import HastyClock
@@ -79,6 +80,7 @@ def worker_of(
         _nothing_runs,
         chat.clock,
         ChatLogins(None, chat.store, renderers, chat.wakeups, chat.clock),
+        Homes(chat.store),
     )
     return ControlWorker(
         store,
