@@ -145,11 +145,21 @@ def _read_entry(path: str, raw: object, *, profile: str, unset: tuple[str, ...])
         (key, message), *more = _problems(problem)
         others = f" (and {len(more)} more)" if more else ""
         return skipped(f"{path}.{key}", f"{message}{others}")
-    if server.auth is Auth.NONE and "oauth" in entry:
-        findings.append(warning(f"{path}.oauth", "has no effect without auth: oauth"))
+    findings += _check_sign_in(path, server, section_given="oauth" in entry)
     if server.tools.include == ():
         findings.append(warning(f"{path}.tools.include", "is empty: no tool is registered"))
     return _Entry(server=server, findings=tuple(findings))
+
+
+def _check_sign_in(path: str, server: ServerConfig, *, section_given: bool) -> list[Finding]:
+    """Say which keys a sign-in makes idle, or lacks."""
+    if server.auth is Auth.NONE:
+        idle = warning(f"{path}.oauth", "has no effect without auth: oauth")
+        return [idle] if section_given else []
+    header = next((name for name in server.headers if name.lower() == "authorization"), None)
+    if header is None:
+        return []
+    return [warning(f"{path}.headers.{header}", "gives way to the sign-in of auth: oauth")]
 
 
 def _settle_trust(path: str, raw: _AnyMapping, entry: dict[str, object]) -> list[Finding]:

@@ -449,3 +449,12 @@ def test_whatever_the_file_says_reading_it_never_fails(raw: Any, mcp: object) ->
     shown = [str(finding) for finding in found.findings]
     assert shown == [show_name(line, limit=1_000) for line in shown]
     parse_mcp(mcp)
+
+
+def test_a_header_that_a_sign_in_replaces_is_told() -> None:
+    headers = {"authorization": "Bearer x", "X-Mine": "y"}
+    read = parsed({"url": "https://x.example/mcp", "auth": "oauth", "headers": headers})
+
+    assert lines(read.findings) == [
+        "warning: mcp_servers.it.headers.authorization: gives way to the sign-in of auth: oauth"
+    ]
