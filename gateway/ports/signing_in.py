@@ -1,7 +1,10 @@
 """Signing in to servers: what is shown to a person and heard from them, in a shell or in a chat."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+CANCEL: Final = "cancel"
+"""What a person types to give a sign-in up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

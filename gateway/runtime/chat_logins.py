@@ -15,7 +15,7 @@ from gateway.domain.ids import Actor, ChatType, Place
 from gateway.domain.message import CommandGiven, InboundEvent, InboundMessage
 from gateway.domain.operations.deliveries import Enqueue, Enqueued
 from gateway.ports import Clock, Renderer
-from gateway.ports.signing_in import DeviceCode, SigningIn, SignInLink
+from gateway.ports.signing_in import CANCEL, DeviceCode, SigningIn, SignInLink
 from gateway.runtime.cards import one_line
 from gateway.runtime.persist import persist
 from gateway.runtime.wakeups import Wakeups
@@ -23,7 +23,6 @@ from gateway.runtime.wakeups import Wakeups
 logger = logging.getLogger(__name__)
 
 LOGIN: Final = "login"
-CANCEL: Final = "cancel"
 LINK_SECONDS: Final = 20.0
 """How long a server may take until there is a link to show."""
 

@@ -6,16 +6,16 @@ from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from gateway.domain.errors import ServerUnavailable, ToolHostError
-from gateway.ports.signing_in import Person, SignInLink
+from gateway.ports.signing_in import CANCEL, Person, SignInLink
 from mcp_host.oauth.callback import Listener, NoPort, listening
 from mcp_host.oauth.cimd import BadDocument, check_document, redirect_uris
 from mcp_host.oauth.config import FIGMA_ISSUER
-from mcp_host.oauth.device_flow import page_to_open
 from mcp_host.oauth.discovery import AuthorizationServer
 from mcp_host.oauth.exchange import GrantRefused, TokenEndpoint
 from mcp_host.oauth.fetch import Fetcher
 from mcp_host.oauth.grants import Signed, Wanted
 from mcp_host.oauth.identity import Identity, document_client, identity_for, own_client, register
+from mcp_host.oauth.pages import page_to_open
 from mcp_host.oauth.places import choose_ports, redirect_path, redirect_uri
 from mcp_host.oauth.redirect import (
     Expected,
@@ -30,7 +30,6 @@ from mcp_host.oauth.scopes import OFFLINE
 from mcp_host.oauth.tokens import Client, TokenStore
 from mcp_host.transports.failures import shown_url
 
-_CANCEL: Final = "cancel"
 _S256: Final = "S256"
 
 
@@ -81,8 +80,6 @@ class BrowserFlow:
         identity = self._identity(refused=False)
         try:
             return await self._attempt(identity)
-        except NoPort as error:
-            raise ToolHostError(name, str(error)) from None
         except GrantRefused as error:
             if error.code != "invalid_client" or identity is not Identity.DOCUMENT:
                 raise
@@ -91,10 +88,7 @@ class BrowserFlow:
             "it does not take the document that says who we are, so we register there instead: "
             "please open the new link"
         )
-        try:
-            return await self._attempt(self._identity(refused=True))
-        except NoPort as error:
-            raise ToolHostError(name, str(error)) from None
+        return await self._attempt(self._identity(refused=True))
 
     def _identity(self, *, refused: bool) -> Identity:
         return identity_for(
@@ -105,6 +99,12 @@ class BrowserFlow:
         )
 
     async def _attempt(self, identity: Identity) -> Signed:
+        try:
+            return await self._by_redirect(identity)
+        except NoPort as error:
+            raise ToolHostError(self._wanted.server, str(error)) from None
+
+    async def _by_redirect(self, identity: Identity) -> Signed:
         from mcp.client.auth.oauth2 import PKCEParameters
 
         server = self._wanted.found.server
@@ -217,7 +217,7 @@ class BrowserFlow:
     async def _pasted(self, expected: Expected) -> Granted:
         while True:
             line = (await self._person.pasted()).strip()
-            if line.lower() == _CANCEL:
+            if line.lower() == CANCEL:
                 raise ToolHostError(self._wanted.server, "the sign-in was cancelled")
             if not line:
                 continue

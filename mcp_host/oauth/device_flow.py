@@ -2,24 +2,21 @@
 
 import asyncio
 from typing import Final
-from urllib.parse import urlsplit
 
 from gateway.domain.errors import ServerUnavailable, ToolHostError
 from gateway.ports import Clock
-from gateway.ports.signing_in import DeviceCode, Person
-from mcp_host.oauth.config import is_loopback
+from gateway.ports.signing_in import CANCEL, DeviceCode, Person
 from mcp_host.oauth.exchange import Grant, GrantRefused, TokenEndpoint
 from mcp_host.oauth.fetch import Fetcher
 from mcp_host.oauth.grants import Signed, Wanted
 from mcp_host.oauth.identity import Identity, document_client, identity_for, own_client, register
+from mcp_host.oauth.pages import page_to_open
 from mcp_host.oauth.tokens import Client, seconds
 from mcp_host.sanitize import show_name
 
 INTERVAL_SECONDS: Final = 5.0
 SLOWER_SECONDS: Final = 5.0
 LONGEST_SECONDS: Final = 1_800.0
-
-_CANCEL: Final = "cancel"
 
 
 class DeviceFlow:
@@ -93,7 +90,7 @@ class DeviceFlow:
     async def _start(self, client: Client) -> tuple[str, DeviceCode, float]:
         server = self._wanted.server
         answer = await self._endpoint.start_device(client, self._wanted.scope)
-        if answer.status >= 500 or answer.status == 429:
+        if answer.undecided:
             problem = f"its device endpoint answers HTTP {answer.status}"
             raise ServerUnavailable(server, problem, sent=False)
         said = answer.json_object() or {}
@@ -140,22 +137,5 @@ class DeviceFlow:
         raise ToolHostError(self._wanted.server, "nobody entered the code in time")
 
     async def _given_up(self) -> None:
-        while (await self._person.pasted()).strip().lower() != _CANCEL:
+        while (await self._person.pasted()).strip().lower() != CANCEL:
             self._person.tell("enter the code at the page; here, only cancel is understood")
-
-
-def page_to_open(server: str, url: str) -> str:
-    """Return the address of a page that a person may be sent to.
-
-    Raises:
-        ToolHostError: It is none: no https, and not this machine.
-    """
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-    except ValueError:
-        host, parts = "", urlsplit("")
-    local = parts.scheme == "http" and is_loopback(host)
-    if not host or not (parts.scheme == "https" or local) or not url.isprintable():
-        raise ToolHostError(server, "its sign-in page is at no https address: not opened")
-    return url

@@ -19,7 +19,6 @@ from mcp_host.transports.failures import shown_url
 Scopes: TypeAlias = tuple[str, ...]
 
 _CHALLENGE_FIELD: Final = r'(?:^|[\s,]){name}\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))'
-_UNDECIDED: Final = frozenset({408, 429})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +125,7 @@ class Discovery:
 
         headers = {MCP_PROTOCOL_VERSION_HEADER: LATEST_PROTOCOL_VERSION}
         fetched = await self._fetcher.get(url, headers)
-        if fetched.status >= 500 or fetched.status in _UNDECIDED:
+        if fetched.undecided:
             problem = f"{shown_url(url)} answers HTTP {fetched.status}"
             raise ServerUnavailable(self._name, problem, sent=False)
         return fetched if fetched.status == 200 else None

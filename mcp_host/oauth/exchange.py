@@ -7,7 +7,7 @@ grant itself costs nothing: it is tried again.
 import re
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import quote
 
@@ -15,7 +15,7 @@ from gateway.domain.errors import ServerUnavailable, ToolHostError
 from mcp_host.oauth.config import OAuthConfig
 from mcp_host.oauth.discovery import Found
 from mcp_host.oauth.fetch import Fetched, Fetcher
-from mcp_host.oauth.tokens import Client, seconds
+from mcp_host.oauth.tokens import Client, Tokens, seconds
 from mcp_host.transports.failures import shown_url
 
 DEVICE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
@@ -43,6 +43,17 @@ class Grant:
     refresh_token: str | None = field(default=None, repr=False)
     lifetime: float | None = None
     scope: str | None = None
+
+    def put_in(self, before: Tokens, now: float) -> Tokens:
+        """Return what a token file holds from now on; what the endpoint left out stays as it was."""
+        return replace(
+            before,
+            access_token=self.access_token,
+            refresh_token=self.refresh_token or before.refresh_token,
+            expires_at=None if self.lifetime is None else now + self.lifetime,
+            lifetime=self.lifetime,
+            scope=self.scope or before.scope,
+        )
 
 
 class TokenEndpoint:
@@ -124,8 +135,7 @@ class TokenEndpoint:
     def _read(self, answer: Fetched, url: str) -> Grant:
         said = answer.json_object() or {}
         code = said.get("error")
-        undecided = answer.status >= 500 or answer.status == 429
-        if undecided or (isinstance(code, str) and code in _TRANSIENT):
+        if answer.undecided or (isinstance(code, str) and code in _TRANSIENT):
             problem = f"{shown_url(url)} answers HTTP {answer.status}"
             raise ServerUnavailable(self._name, problem, sent=False)
         if isinstance(code, str):

@@ -16,7 +16,7 @@ from pydantic_core import from_json
 from gateway.domain.errors import ServerUnavailable, ToolHostError
 from mcp_host.oauth.addresses import DEFAULT_PORTS, Forbidden, Reach, Resolve, Target
 from mcp_host.server_config import ServerConfig
-from mcp_host.transports.failures import shown_url, unavailable
+from mcp_host.transports.failures import is_undecided, shown_url, unavailable
 from mcp_host.transports.proxy import BadProxy, proxy_for
 from mcp_host.transports.tls import trusting
 
@@ -35,6 +35,11 @@ class Fetched:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def undecided(self) -> bool:
+        """Tell whether this is no word on what was asked."""
+        return is_undecided(self.status)
 
     def json_object(self) -> Mapping[str, Any] | None:
         """Return the JSON object that the body is, None when it is none."""
@@ -152,7 +157,8 @@ class Fetcher:
             raise ServerUnavailable(self._server, problem, sent=False) from None
         client = self._client(proxy, target)
         sent = {"user-agent": USER_AGENT, "accept": "application/json", **headers}
-        last: httpx2.TransportError | None = None
+        problem = f"cannot reach {shown_url(url)}: it has no address"
+        failed = ServerUnavailable(self._server, problem, sent=False)
         for at in target.addresses or (None,):
             try:
                 request = _request(client, method, target, at, sent, form=form, json=json)
@@ -164,11 +170,10 @@ class Fetcher:
                 raise ToolHostError(self._server, problem) from None
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 # The name may have another address.
-                last = error
+                failed = unavailable(self._server, url, error)
             except httpx2.TransportError as error:
                 raise unavailable(self._server, url, error) from None
-        assert last is not None  # noqa: S101 - there is one address at least
-        raise unavailable(self._server, url, last) from None
+        raise failed
 
     async def _sent(self, client: httpx2.AsyncClient, request: httpx2.Request, url: str) -> Fetched:
         response = await client.send(request, stream=True, follow_redirects=False)

@@ -90,7 +90,7 @@ async def register(
     if scope:
         asked["scope"] = scope
     answer = await fetcher.post(endpoint, json=asked)
-    if answer.status >= 500 or answer.status == 429:
+    if answer.undecided:
         problem = f"{shown_url(endpoint)} answers HTTP {answer.status}"
         raise ServerUnavailable(name, problem, sent=False)
     said = answer.json_object() or {}

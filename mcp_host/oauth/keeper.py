@@ -12,6 +12,7 @@ from typing import Final
 from gateway.domain.errors import NeedsLogin, NeedsScope, ServerUnavailable, ToolHostError
 from gateway.ports import Clock
 from mcp_host.oauth.config import Flow
+from mcp_host.oauth.credentials import granted_to_client
 from mcp_host.oauth.discovery import Challenge, Discovery, Found
 from mcp_host.oauth.exchange import Grant, GrantRefused, TokenEndpoint
 from mcp_host.oauth.fetch import Fetcher
@@ -143,52 +144,30 @@ class TokenKeeper:
         fetcher: Fetcher,
     ) -> str:
         by_itself = self._config.oauth.flow is Flow.CLIENT_CREDENTIALS
-        if not by_itself and (tokens is None or tokens.refresh_token is None):
+        refresh_token = None if tokens is None or by_itself else tokens.refresh_token
+        if refresh_token is None and not by_itself:
             raise NeedsLogin(self._server, self._why())
         found = await self._discovery(fetcher).find(challenge)
         if tokens is not None and not self._same_issuer(tokens, found):
             return self._without_renewal(tokens, refused)
         endpoint = TokenEndpoint(self._server, found, self._config.oauth, fetcher)
-        if by_itself:
-            return await self._by_credentials(endpoint, tokens, found)
-        assert tokens is not None  # noqa: S101 - settled above
-        return await self._by_refresh(endpoint, tokens, found)
-
-    async def _by_refresh(self, endpoint: TokenEndpoint, tokens: Tokens, found: Found) -> str:
-        assert tokens.refresh_token is not None  # noqa: S101 - asked before
+        if tokens is None or refresh_token is None:
+            grant = await granted_to_client(
+                self._server, self._config.oauth, found, endpoint, tokens
+            )
+            before = tokens or Tokens(url=self._config.url, login=new_login())
+            return self._keep(grant, replace(before, refresh_token=None), found)
         client = self._client(tokens)
         try:
-            grant = await endpoint.renew(client, tokens.refresh_token)
+            grant = await endpoint.renew(client, refresh_token)
         except GrantRefused as error:
             raise self._refused(error, tokens, client) from None
         return self._keep(grant, tokens, found)
 
-    async def _by_credentials(
-        self, endpoint: TokenEndpoint, tokens: Tokens | None, found: Found
-    ) -> str:
-        oauth = self._config.oauth
-        if not oauth.client_id:
-            raise ToolHostError(self._server, "flow: client_credentials needs oauth.client_id")
-        wanted = tokens.wanted_scope if tokens is not None else None
-        scope = joined_scopes(oauth.scope or " ".join(found.scopes or ()), wanted)
-        grant = await endpoint.by_credentials(own_client(oauth), scope)
-        before = tokens or Tokens(url=self._config.url, login=new_login())
-        return self._keep(replace(grant, refresh_token=None), before, found)
-
     def _keep(self, grant: Grant, before: Tokens, found: Found) -> str:
         """Write down what was granted, and return its token: never the other way round."""
-        now = self._now()
-        self._write(
-            replace(
-                before,
-                access_token=grant.access_token,
-                refresh_token=grant.refresh_token or before.refresh_token,
-                expires_at=None if grant.lifetime is None else now + grant.lifetime,
-                lifetime=grant.lifetime,
-                scope=grant.scope or before.scope,
-                issuer=before.issuer or found.server.issuer,
-            )
-        )
+        issuer = before.issuer or found.server.issuer
+        self._write(replace(grant.put_in(before, self._now()), issuer=issuer))
         return grant.access_token
 
     def _refused(self, error: GrantRefused, tokens: Tokens, client: Client) -> ToolHostError:

@@ -172,10 +172,6 @@ class TokenStore:
         _sync_directory(self.directory)
         return True
 
-    def document_is_refused(self, server: str) -> bool:
-        """Tell whether our published document was once not taken by a server's endpoint."""
-        return (self.directory / f"{server}{_REFUSED}").exists()
-
     def refuse_document(self, server: str) -> None:
         """Remember, until the next login, that our document was not taken.
 
@@ -296,7 +292,9 @@ def _tokens(path: Path, data: bytes, *, written: float) -> Tokens:
         expires_at = written + lifetime
     access = _text(given, "access_token") or ""
     client = _client(given.get("client"))
-    if not access and client is None:
+    login = _text(given, "login") or ""
+    if not access and not login:
+        # A file of ours without one says that its sign-in has ended.
         raise BadTokenFile(f"{path} is not used: it has no access_token")
     return Tokens(
         access_token=access,
@@ -308,7 +306,7 @@ def _tokens(path: Path, data: bytes, *, written: float) -> Tokens:
         url=_text(given, "url"),
         issuer=_text(given, "issuer"),
         client=client,
-        login=_text(given, "login") or "",
+        login=login,
     )
 
 

@@ -22,6 +22,12 @@ _NOTHING_SENT: Final = (
     httpx2.UnsupportedProtocol,
     httpx2.LocalProtocolError,
 )
+_UNDECIDED: Final = frozenset({408, 429})
+
+
+def is_undecided(status: int) -> bool:
+    """Tell whether an HTTP status is no word on what was asked: it may be asked again."""
+    return status >= 500 or status in _UNDECIDED
 
 
 def unavailable(server: str, url: str, error: httpx2.TransportError) -> ServerUnavailable:

@@ -28,7 +28,7 @@ from mcp_host.transports.events import (
     read_whole,
     shown_body,
 )
-from mcp_host.transports.failures import shown_url, unavailable
+from mcp_host.transports.failures import is_undecided, shown_url, unavailable
 from mcp_host.transports.messages import encode, failure, parse, too_long
 from mcp_host.transports.network import CANCELLED, NetworkLink
 
@@ -48,7 +48,6 @@ _SESSION_IS_GONE: Final = re.compile(
     rb"(?i)session[^.]{0,40}(?:not found|expired|invalid|unknown|terminated|closed)"
     rb"|(?:invalid|unknown|expired|no valid)[^.]{0,40}session"
 )
-_UNDECIDED: Final = frozenset({408, 429})
 
 
 class HttpLink(NetworkLink):
@@ -163,7 +162,7 @@ class HttpLink(NetworkLink):
             raise ToolHostError(self.server, f"it refuses us: {problem}")
         answer = parse(body) if content_type(response) == JSON else None
         if not isinstance(answer, wire.JSONRPCError):
-            if status >= 500 or status in _UNDECIDED:
+            if is_undecided(status):
                 raise ServerUnavailable(self.server, problem, sent=status != 429)
             code = wire.METHOD_NOT_FOUND if status == 404 else wire.INVALID_REQUEST
             answer = failure(message.id, code, f"{problem}{self._hint(status)}")

@@ -20,7 +20,7 @@ from mcp_host.transports.events import (
     read_start,
     shown_body,
 )
-from mcp_host.transports.failures import shown_url, unavailable
+from mcp_host.transports.failures import is_undecided, shown_url, unavailable
 from mcp_host.transports.http import EXPIRED, READ_OF_ERRORS
 from mcp_host.transports.messages import MAX_MESSAGE, encode
 from mcp_host.transports.network import NetworkLink
@@ -130,7 +130,7 @@ async def _expect_events(server: str, url: str, response: httpx2.Response) -> No
     body = await read_start(response, READ_OF_ERRORS)
     problem = f"{shown_url(url)} answers HTTP {status} with {kind or 'no content'}"
     said = f"{problem}, not with events{shown_body(response, body)}"
-    if status >= 500 or status in {408, 429}:
+    if is_undecided(status):
         raise ServerUnavailable(server, said, sent=False)
     raise ToolHostError(server, said)
 

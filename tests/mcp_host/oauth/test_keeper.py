@@ -188,6 +188,25 @@ async def test_a_dead_refresh_token_ends_the_sign_in_and_is_never_sent_again(
         assert signing.stored().client is not None
 
 
+@requirement("case.oa1")
+async def test_an_ended_sign_in_of_a_client_of_ones_own_is_told_as_one(tmp_path: Path) -> None:
+    known = Known(client_id="ours", secret="0urs-secret", method=Method.BASIC)
+    async with oauth_world(clients=(known,)) as world:
+        signing = Signing(tmp_path, world)
+        config = entry(world, client_id="ours", client_secret="0urs-secret")
+        first = await signing.sign_in(config)
+        world.expire()
+        world.revoke()
+        with pytest.raises(NeedsLogin):
+            await signing.keeper(config).renewed(first.access_token, REFUSED)
+
+        # Another process finds a file with no token, and with no client either.
+        with pytest.raises(NeedsLogin, match="the sign-in has ended"):
+            await signing.keeper(config).token()
+
+        assert (await signing.sign_in(config)).access_token
+
+
 @requirement("case.oa19")
 async def test_an_ended_token_without_refresh_token_needs_a_login_at_once(tmp_path: Path) -> None:
     clock = ManualClock()

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from gateway.domain.errors import ToolHostError
+from gateway.domain.errors import ServerUnavailable, ToolHostError
 from gateway.ports.signing_in import DeviceCode, SignInLink
 from mcp_host.oauth.config import Flow
 from mcp_host.oauth.discovery import Challenge
@@ -257,6 +257,32 @@ async def test_a_failed_login_leaves_the_sign_in_before(tmp_path: Path) -> None:
             await signing.sign_in()
 
         assert signing.stored() == before
+
+
+async def test_a_login_without_a_person_takes_the_place_of_what_was_there_once_it_is_granted(
+    tmp_path: Path,
+) -> None:
+    known = Known(client_id="robot", secret="r0b0t-secret", method=Method.BASIC)
+    async with oauth_world(clients=(known,), client_credentials=True) as world:
+        signing = Signing(tmp_path, world)
+        robot = entry(
+            world, client_id="robot", client_secret="r0b0t-secret", flow="client_credentials"
+        )
+        before = await signing.sign_in(robot)
+        world.trouble.append(Trouble(status=503))
+        with pytest.raises(ServerUnavailable):
+            await signing.sign_in(robot)
+        assert signing.stored() == before
+
+        signing.write_by_hand('{"access_token": "cut o')
+        person = Willing()
+        after = await signing.sign_in(robot, person=person)
+
+        assert after == signing.stored()
+        assert after.access_token != before.access_token
+        assert after.login != before.login
+        assert len(person.told) == 1
+        assert "a sign-in replaces it" in person.told[0]
 
 
 async def test_two_logins_to_one_server_do_not_meet(tmp_path: Path) -> None:
