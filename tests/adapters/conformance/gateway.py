@@ -1,0 +1,145 @@
+"""A gateway in this process with a real store and the adapters the product opens, over fakes."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from gateway.app.platforms import open_platforms
+from gateway.config.schema import Config
+from gateway.ports import ModelProvider, ToolHost
+from gateway.runtime.access import Access
+from gateway.runtime.clock import SystemClock
+from gateway.runtime.config import AccessConfig, ApprovalsConfig, RateConfig
+from gateway.runtime.runtime import Edges, Runtime, RuntimeConfig
+from gateway.telemetry.redact import Redactor
+from store import open_store
+from tests.adapters.conformance.platform import Chat, Person, Scene
+from tests.fakes.agent_log import ListedLog
+from tests.fakes.model import ScriptedModel, calls, says
+from tests.fakes.tools import FakeTools, tool
+
+UNHURRIED: Final = RateConfig(user_per_minute=0, chat_per_minute=0)
+"""Nobody writes as fast as a test."""
+ADD: Final = tool("add_note")
+
+
+def gated() -> FakeTools:
+    """Return a server whose one tool asks before it runs."""
+    tools = FakeTools()
+    tools.add(ADD, gated=True)
+    return tools
+
+
+def noting(text: str = "milk", *, then: str = "Noted.") -> ScriptedModel:
+    """Return a model that calls that tool and then says so."""
+    return ScriptedModel([calls((ADD.alias, {"text": text})), says(then)])
+
+
+@asynccontextmanager
+async def living(
+    home: Path,
+    platforms: Mapping[str, object],
+    model: ModelProvider,
+    tools: ToolHost | None = None,
+    *,
+    paced: bool = False,
+    crash: bool = False,
+    **sections: Any,
+) -> AsyncGenerator[Runtime]:
+    """Run a gateway with these sections until the block ends; twice on a home is a restart.
+
+    The end is a clean one, or with `crash` as abrupt as a process can be ended from inside. Not
+    `paced` sends as fast as it can.
+    """
+    sections.setdefault("access", AccessConfig(rate=UNHURRIED))
+    config = Config(workspace=home, platforms=platforms, **sections)
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(open_store(home / "state.db", clock=clock))
+        found = await open_platforms(
+            config,
+            environ={"XDG_RUNTIME_DIR": str(_private(home / "run"))},
+            redactor=Redactor(),
+            store=opened,
+            clock=clock,
+            stack=stack,
+        )
+        tasks = await stack.enter_async_context(asyncio.TaskGroup())
+        runtime = Runtime(
+            store=opened.store,
+            readers=opened.readers,
+            edges=Edges(
+                provider=model,
+                host=tools or FakeTools(),
+                adapters=found.adapters,
+                renderers=found.renderers,
+                budgets=found.budgets if paced else {},
+                answering=found.answering,
+                typing=found.typing,
+            ),
+            access=Access(config.access, doors=found.doors),
+            clock=clock,
+            config=RuntimeConfig(
+                gateway=config.gateway, approvals=config.approvals, rate=config.access.rate
+            ),
+            log=ListedLog(),
+        )
+        running = tasks.create_task(runtime.run(), name="runtime")
+        try:
+            yield runtime
+        finally:
+            if crash:
+                runtime.broker.stop()
+                running.cancel()
+            else:
+                runtime.stop()
+
+
+@asynccontextmanager
+async def hosting(
+    home: Path,
+    scene: Scene,
+    model: ModelProvider,
+    tools: ToolHost | None = None,
+    *,
+    people: Iterable[Person] = (),
+    groups: Iterable[Chat] = (),
+    admins: Iterable[Person] = (),
+    expiry: float = 300,
+    mention: bool = False,
+    crash: bool = False,
+    **account: object,
+) -> AsyncGenerator[Runtime]:
+    """Run a gateway on the platform of a scene, for these people and groups, until the block ends.
+
+    `mention`: in a group it must be called by name. `account` are further keys of the section.
+    """
+    name = scene.platform.name
+    section = {
+        **scene.section,
+        "allow_from": [person.id for person in people],
+        "groups": [chat.id for chat in groups],
+        "require_mention": mention,
+        "dm_policy": "ignore",
+        **account,
+    }
+    access = AccessConfig(
+        admins=frozenset(f"{name}:{person.id}" for person in admins), rate=UNHURRIED
+    )
+    async with living(
+        home,
+        {name: section},
+        model,
+        tools,
+        crash=crash,
+        access=access,
+        approvals=ApprovalsConfig(timeout=expiry),
+    ) as runtime:
+        yield runtime
+
+
+def _private(folder: Path) -> Path:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
