@@ -8,6 +8,7 @@ from gateway.domain.delivery import Delivery, Outcome
 from gateway.domain.form import FormState
 from gateway.domain.ids import Account, InboundId
 from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued
+from gateway.domain.operations.files import SettleFile
 from gateway.domain.operations.inbound import Accept, Accepted, Duplicate, MigrateChat
 from gateway.domain.operations.pairing import (
     ApprovePairing,
@@ -47,11 +48,13 @@ from gateway.domain.operations.upkeep import (
     RevokeRule,
     SeeTools,
     SetHome,
+    SetModel,
     SetTitle,
     StandingRule,
 )
 from gateway.domain.question import Question
 from store.operations import asking, deliveries, journal, places, settling, turns, upkeep
+from store.operations import files as attached
 from store.operations import inbound as arrivals
 from store.operations import pairing as pairings
 from store.writer import Writer
@@ -122,6 +125,9 @@ class SqliteStore:
     async def mark_delivery(self, outcome: Outcome) -> None:
         await self._do(partial(deliveries.mark_delivery, outcome=outcome))
 
+    async def settle_file(self, settle: SettleFile) -> bool:
+        return await self._do(partial(attached.settle_file, settle=settle))
+
     # --- pairing -----------------------------------------------------------------------------
 
     async def offer_pairing(self, offer: OfferPairing) -> bool:
@@ -149,6 +155,9 @@ class SqliteStore:
 
     async def set_title(self, title: SetTitle) -> None:
         await self._do(partial(upkeep.set_title, title=title))
+
+    async def set_model(self, model: SetModel) -> None:
+        await self._do(partial(upkeep.set_model, model=model))
 
     async def revoke_rule(self, revoke: RevokeRule) -> StandingRule | None:
         return await self._do(partial(upkeep.revoke_rule, revoke=revoke))

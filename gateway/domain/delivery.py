@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from gateway.domain.ids import DeliveryId, MessageId, Place
+from gateway.domain.message import Attachment
 
 
 class DeliveryKind(StrEnum):
@@ -40,12 +41,14 @@ class Mark(StrEnum):
 class Part:
     """One message of a reply or a request, rendered, before it has a row.
 
-    `payload` is JSON text that only the platform's own renderer and adapter read.
+    `payload` is JSON text that only the platform's own renderer and adapter read. `files` are kept
+    in the media folder and sent with it; a `FILE` without any carries its text as a file.
     """
 
     kind: DeliveryKind
     body: str
     payload: str = "{}"
+    files: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,7 @@ class Delivery:
     """One message to send now; `key` is the same for every attempt, `edits` the native id to edit.
 
     `message` is the stored message it is a part of, None for what is no message (a card, a notice).
+    `files` as for a part.
     """
 
     id: DeliveryId
@@ -66,6 +70,7 @@ class Delivery:
     marks: frozenset[Mark] = frozenset()
     origin: Origin = Origin.TURN
     message: MessageId | None = None
+    files: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

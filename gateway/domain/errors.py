@@ -5,6 +5,7 @@ GatewayError
 ├── HomeError ─ HomeLocked
 ├── StoreError ─ NotFound · Conflict · StoreBusy* · Fenced · SchemaTooNew · ForeignDatabase · StoreBroken
 ├── AdapterError ─ AdapterUnauthorized · DeliveryDeferred* · DeliveryUnsure · DeliveryRejected
+├── FileError ─ FileTooLarge · FileGone · FileUnavailable* · FileUnreadable · FileUnwritable*
 ├── ToolHostError ─ ServerParked · ServerUnavailable* · ToolTimeout · NeedsLogin · NeedsScope
 ├── ModelError ─ ModelRateLimited* · ModelUnavailable* · ModelRejected · ModelUnauthorized · ContextTooLong
 └── ControlError ─ GatewayNotRunning · GatewayRefused
@@ -15,6 +16,8 @@ Constructors take data and write the text for logs; `public_message` is what a p
 
 from collections.abc import Mapping
 from typing import ClassVar
+
+from gateway.domain.files import in_words
 
 
 class GatewayError(Exception):
@@ -172,6 +175,56 @@ class DeliveryRejected(AdapterError):
 
     def __init__(self, platform: str, reason: str) -> None:
         super().__init__(f"{platform} refused the message: {reason}")
+
+
+class FileError(GatewayError):
+    """A file of a message could not be had, kept or read; the text is for the person as well."""
+
+    @property
+    def public_message(self) -> str:
+        return str(self)
+
+
+class FileTooLarge(FileError):
+    """It is larger than `limit` bytes; `size` is None when that is all that is known."""
+
+    def __init__(self, limit: int, size: int | None = None) -> None:
+        has = "" if size is None else f"it has {in_words(size)}, and "
+        super().__init__(f"{has}{in_words(limit)} is the limit")
+        self.limit = limit
+
+
+class FileGone(FileError):
+    """The platform has it no longer."""
+
+    def __init__(self, platform: str) -> None:
+        super().__init__(f"{platform} has it no longer")
+
+
+class FileUnavailable(FileError):
+    """It could not be had now; `retry_after` in seconds, None when nobody said."""
+
+    retryable = True
+
+    def __init__(self, platform: str, cause: str, *, retry_after: float | None = None) -> None:
+        super().__init__(f"{platform} did not hand it over ({cause})")
+        self.retry_after = retry_after
+
+
+class FileUnreadable(FileError):
+    """A file of this machine that is not sent or cannot be read."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"{name} {problem}")
+
+
+class FileUnwritable(FileError):
+    """The media folder cannot take a file now."""
+
+    retryable = True
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(f"it could not be kept here ({cause})")
 
 
 class ToolHostError(GatewayError):

@@ -6,7 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from gateway.domain.ids import Actor, AttachmentId, Place
+from gateway.domain.files import FileState
+from gateway.domain.ids import Actor, AttachmentId, Place, SessionId
 
 
 class AttachmentKind(StrEnum):
@@ -19,7 +20,11 @@ class AttachmentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """A file of a message; `ref` is what its adapter needs to fetch it. `id` once stored."""
+    """A file of a message; `ref` is what its adapter needs to fetch it. `id` once it has a row.
+
+    `key` is where the media folder keeps it, while it is `STORED`; `problem` is one sentence on why
+    it is not here.
+    """
 
     kind: AttachmentKind
     media_type: str
@@ -27,6 +32,10 @@ class Attachment:
     size: int | None = None
     ref: str | None = None
     id: AttachmentId | None = None
+    state: FileState = FileState.PENDING
+    key: str = ""
+    problem: str = ""
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +43,7 @@ class InboundMessage:
     """A platform message after normalisation, before it has a row in the store.
 
     `mentions_us`: it names us, answers a message of ours, or is for nobody else to read.
+    `album`: messages that share it are one message of several files.
     `alone`: it gets a turn of its own, and nothing joins it. `toolsets`: the only ones its turn may
     use, none named is all.
     """
@@ -49,6 +59,7 @@ class InboundMessage:
     mentions_us: bool = False
     alone: bool = False
     toolsets: tuple[str, ...] = ()
+    album: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +91,8 @@ class MessageDeleted:
 class CommandGiven:
     """A slash command: its name without the slash, `-` never written `_`, and the rest.
 
-    `mentions_us` and `toolsets` as for a message.
+    `mentions_us` and `toolsets` as for a message. `session` is the one it was given in, known
+    once it is stored.
     """
 
     place: Place
@@ -92,6 +104,7 @@ class CommandGiven:
     argument: str = ""
     mentions_us: bool = False
     toolsets: tuple[str, ...] = ()
+    session: SessionId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from gateway.ports.chats import (
     Typing,
 )
 from gateway.ports.clock import Clock
+from gateway.ports.files import FileFetching, Files, FileStore, Media
 from gateway.ports.programs import Decided, GatewayClient, SendRequest, SendResult
 from gateway.ports.reading import (
     Books,
@@ -63,11 +64,15 @@ __all__ = [
     "DeliveryStore",
     "EventReader",
     "EventSink",
+    "FileFetching",
+    "FileStore",
+    "Files",
     "FormRequest",
     "GatewayClient",
     "HealthReporting",
     "InboundStore",
     "Inbox",
+    "Media",
     "ModelProvider",
     "PairingStore",
     "Pairings",

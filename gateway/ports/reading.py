@@ -12,6 +12,7 @@ from gateway.domain.conversation import (
     ConversationPage,
     ConversationView,
     SessionView,
+    Spent,
     StoredMessage,
 )
 from gateway.domain.delivery import Delivery, DeliveryStatus, Neighbours, SentMessage
@@ -35,6 +36,7 @@ from gateway.domain.operations.inbound import (
 )
 from gateway.domain.operations.pairing import Pairing, PairingState
 from gateway.domain.operations.turns import (
+    Exchange,
     TurnEnd,
 )
 from gateway.domain.operations.upkeep import (
@@ -45,6 +47,7 @@ from gateway.domain.question import Button, Question
 from gateway.domain.tools import (
     ToolSpec,
 )
+from gateway.ports.files import Files
 
 
 class EventReader(Protocol):
@@ -84,6 +87,10 @@ class Inbox(Protocol):
         """The newest turn of a conversation and how it ended, None while it runs."""
         ...
 
+    async def exchange_before(self, turn: TurnId) -> Exchange | None:
+        """The last exchange of a turn's session before that turn, None when there is none left."""
+        ...
+
 
 class Conversations(Protocol):
     async def page(
@@ -100,6 +107,10 @@ class Conversations(Protocol):
     async def sessions(
         self, conversation: ConversationId, *, limit: int
     ) -> Sequence[SessionView]: ...
+
+    async def session(self, session: SessionId) -> SessionView | None: ...
+
+    async def spent(self, conversation: ConversationId) -> Spent: ...
 
     async def messages(
         self,
@@ -238,6 +249,7 @@ class Readers:
     rules: Rules
     channels: Channels
     deliveries: Deliveries
+    files: Files
     sent: SentMessages
     books: Books
     pairings: Pairings

@@ -52,10 +52,12 @@ from gateway.domain.operations.upkeep import (
     RevokeRule,
     SeeTools,
     SetHome,
+    SetModel,
     SetTitle,
     StandingRule,
 )
 from gateway.domain.question import Question
+from gateway.ports.files import FileStore
 
 
 class InboundStore(Protocol):
@@ -163,6 +165,8 @@ class UpkeepStore(Protocol):
 
     async def set_title(self, title: SetTitle) -> None: ...
 
+    async def set_model(self, model: SetModel) -> None: ...
+
     async def revoke_rule(self, revoke: RevokeRule) -> StandingRule | None:
         """End a rule; None when it is unknown or was revoked before."""
         ...
@@ -181,6 +185,13 @@ class UpkeepStore(Protocol):
 
 
 class Store(
-    InboundStore, TurnStore, QuestionStore, DeliveryStore, PairingStore, UpkeepStore, Protocol
+    InboundStore,
+    TurnStore,
+    QuestionStore,
+    DeliveryStore,
+    FileStore,
+    PairingStore,
+    UpkeepStore,
+    Protocol,
 ):
     """Everything that writes. A component asks for the part it needs."""

@@ -20,7 +20,8 @@ from store.codec.columns import (
     to_json,
 )
 from store.codec.deliveries import delivery_from_row, marks_from_text, marks_to_text
-from store.codec.events import event_from_json, event_kind, event_to_json
+from store.codec.events import event_from_json, event_kind, event_to_json, given_in
+from store.codec.files import file_from_row
 from store.codec.forms import form_from_json, form_state_from_row, form_to_json
 from store.codec.pairing import pairing_from_row
 from store.codec.places import actor_from_text, actor_or_none, place_from_row
@@ -53,12 +54,14 @@ __all__ = [
     "event_from_json",
     "event_kind",
     "event_to_json",
+    "file_from_row",
     "form_from_json",
     "form_state_from_row",
     "form_to_json",
     "from_json",
     "from_ms",
     "from_ms_or_none",
+    "given_in",
     "list_from_json",
     "marks_from_text",
     "marks_to_text",

@@ -3,6 +3,7 @@
 from gateway.domain.delivery import Delivery, DeliveryKind, Mark, Origin
 from gateway.domain.ids import DeliveryId, MessageId
 from store.codec.columns import RowLike, clean
+from store.codec.files import files_from_json
 from store.codec.places import place_from_row
 
 
@@ -30,4 +31,5 @@ def delivery_from_row(row: RowLike) -> Delivery:
         marks=marks_from_text(row["marks"]),
         origin=Origin(row["origin"]),
         message=None if row["message_id"] is None else MessageId(row["message_id"]),
+        files=files_from_json(row["files"]),
     )

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Final, TypedDict, assert_never
 
 from gateway.domain.canonical import canonical
-from gateway.domain.ids import Actor, AttachmentId, ChatType, Place
+from gateway.domain.ids import Actor, AttachmentId, ChatType, Place, SessionId
 from gateway.domain.message import (
     Attachment,
     AttachmentKind,
@@ -105,6 +105,7 @@ def event_from_json(kind: str, text: str) -> InboundEvent:
                 mentions_us=raw["mentions_us"],
                 alone=raw.get("alone", False),
                 toolsets=tuple(raw.get("toolsets", ())),
+                album=raw.get("album", ""),
             )
         case "edit":
             return MessageEdited(**frame, edited=raw["edited"], text=raw["text"])
@@ -117,6 +118,7 @@ def event_from_json(kind: str, text: str) -> InboundEvent:
                 argument=raw["argument"],
                 mentions_us=raw.get("mentions_us", False),
                 toolsets=tuple(raw.get("toolsets", ())),
+                session=None if raw.get("session") is None else SessionId(raw["session"]),
             )
         case "press":
             return ButtonPressed(**frame, token=raw["token"], interaction=raw["interaction"])
@@ -130,6 +132,12 @@ def event_from_json(kind: str, text: str) -> InboundEvent:
             )
         case _:
             raise ValueError(f"unknown kind of event: {kind}")
+
+
+def given_in(event: InboundEvent, *, otherwise: SessionId) -> SessionId:
+    """Return the session an event was given in, as far as its payload says."""
+    given = event.session if isinstance(event, CommandGiven) else None
+    return otherwise if given is None else given
 
 
 class _Frame(TypedDict):
@@ -174,6 +182,7 @@ def _own_part(event: InboundEvent) -> dict[str, object]:
                 "mentions_us": event.mentions_us,
                 # Few are; the rest need not carry it.
                 **({"alone": True} if event.alone else {}),
+                **({"album": event.album} if event.album else {}),
                 **_toolsets_to_plain(event),
             }
         case MessageEdited():
@@ -185,6 +194,7 @@ def _own_part(event: InboundEvent) -> dict[str, object]:
                 "name": event.name,
                 "argument": event.argument,
                 "mentions_us": event.mentions_us,
+                **({} if event.session is None else {"session": event.session}),
                 **_toolsets_to_plain(event),
             }
         case ButtonPressed():

@@ -4,9 +4,8 @@ import logging
 from dataclasses import replace
 from typing import assert_never
 
-from gateway.domain.ids import Cursor, InboundId, MessageId
+from gateway.domain.ids import Cursor, InboundId, MessageId, SessionId
 from gateway.domain.message import (
-    Attachment,
     ButtonPressed,
     CommandGiven,
     FormSubmitted,
@@ -17,7 +16,8 @@ from gateway.domain.message import (
 )
 from gateway.domain.operations.inbound import Accept, Accepted, Duplicate, Lane
 from store.codec import event_from_json, event_kind, event_to_json, ms, storable
-from store.operations.places import open_session, rows_of
+from store.operations.announcing import announce
+from store.operations.places import current_session, open_session, resume_session, rows_of
 from store.sql import inbound as sql
 from store.work import Known, Work
 
@@ -81,7 +81,7 @@ def _message(
     if not work.run(sql.MESSAGE, values):
         return _known_message(work, event, known, values)
     if event.attachments:
-        _attach(work, message, event.attachments)
+        announce(work, message, event.attachments)
     values["added"] = 1
     work.run(sql.COUNT, values)
     cursor = Cursor(work.insert(sql.EVENT, values))
@@ -109,12 +109,17 @@ def _other(
     work: Work, accept: Accept, event: InboundEvent, known: Known, values: dict[str, object]
 ) -> Accepted | Duplicate:
     applied = isinstance(event, MessageEdited | MessageDeleted)
+    if isinstance(event, CommandGiven):
+        session = SessionId(current_session(work, known.conversation))
+        values["payload"] = event_to_json(replace(event, session=session))
     values.update(kind=event_kind(event), state="done" if applied else "new", message=None)
     inbound = InboundId(work.insert(sql.INBOUND, values))
     if not inbound:
         return Duplicate(dedupe=event.dedupe)
     if accept.new_session:
         open_session(work, known.conversation)
+    if accept.resume is not None:
+        resume_session(work, known.conversation, accept.resume)
     match event:
         case MessageEdited():
             _edit(work, event, known)
@@ -154,22 +159,6 @@ def _delete(work: Work, event: MessageDeleted, known: Known) -> None:
     work.run(sql.COUNT, {"session": row["session_id"], "added": -1})
     if row["inbound_id"] is not None:
         work.run(sql.DROP, {"inbound": row["inbound_id"]})
-
-
-def _attach(work: Work, message: MessageId, attachments: tuple[Attachment, ...]) -> None:
-    for item in attachments:
-        work.run(
-            sql.ATTACHMENT,
-            {
-                "message": message,
-                "kind": item.kind.value,
-                "name": storable(item.name),
-                "media_type": storable(item.media_type),
-                "size": item.size,
-                "ref": None if item.ref is None else storable(item.ref),
-                "now": work.now,
-            },
-        )
 
 
 def _position(work: Work, event: InboundEvent, position: tuple[str, str]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gateway.domain.delivery import Part
 from gateway.domain.ids import ConversationId, DeliveryId, MessageId, QuestionId, TurnId
 from store.codec import storable
+from store.operations.announcing import attach
 from store.sql import deliveries as sql
 from store.sql import places as places_sql
 from store.work import Work
@@ -58,7 +59,9 @@ def add_parts(
             "payload": storable(part.payload),
             "now": work.now,
         }
-        added.append(DeliveryId(work.value(sql.ADD, values)))
+        delivery = DeliveryId(work.value(sql.ADD, values))
+        attach(work, delivery, owner.message, part.files)
+        added.append(delivery)
     return tuple(added)
 
 

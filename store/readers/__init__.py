@@ -14,6 +14,7 @@ from store.readers.conversations import ConversationReader
 from store.readers.database import open_database
 from store.readers.deliveries import DeliveryReader
 from store.readers.events import Bell, Events
+from store.readers.files import FileReader
 from store.readers.inbox import InboxReader
 from store.readers.pairings import PairingReader
 from store.readers.questions import QuestionReader
@@ -51,6 +52,7 @@ async def open_readers(path: Path, *, clock: Clock) -> AsyncGenerator[OpenReader
             rules=RuleReader(database),
             channels=ChannelReader(database),
             deliveries=DeliveryReader(database),
+            files=FileReader(database),
             sent=SentReader(database),
             books=BookReader(database),
             pairings=PairingReader(database),

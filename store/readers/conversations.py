@@ -9,10 +9,11 @@ from gateway.domain.conversation import (
     ConversationView,
     Role,
     SessionView,
+    Spent,
     StoredMessage,
 )
-from gateway.domain.ids import AttachmentId, ConversationId, MessageId, SessionId
-from gateway.domain.message import Attachment, AttachmentKind
+from gateway.domain.ids import ConversationId, MessageId, SessionId
+from gateway.domain.message import Attachment
 from store.codec import (
     RowLike,
     actor_from_text,
@@ -25,7 +26,9 @@ from store.codec import (
 )
 from store.readers.database import Database, Read
 from store.readers.decoding import decode_each, decode_one
+from store.readers.files import by_message
 from store.sql.reads import conversations as sql
+from store.sql.reads import files as files_sql
 
 NO_BOUND: Final = 2**63 - 1
 _NO_ATTACHMENTS: Final[Mapping[int, tuple[Attachment, ...]]] = {}
@@ -83,6 +86,22 @@ class ConversationReader:
         rows = await self._database.all(sql.SESSIONS, conversation=conversation, limit=limit)
         return decode_each(rows, _session_from_row, what="session")
 
+    async def session(self, session: SessionId) -> SessionView | None:
+        """Return one session."""
+        row = await self._database.first(sql.SESSION, session=session)
+        return None if row is None else decode_one(row, _session_from_row, what="session")
+
+    async def spent(self, conversation: ConversationId) -> Spent:
+        """Return what all sessions of a conversation took."""
+        row = await self._database.first(sql.SPENT, conversation=conversation)
+        if row is None:
+            return Spent(sessions=0, input_tokens=0, output_tokens=0)
+        return Spent(
+            sessions=row["sessions"],
+            input_tokens=row["input_tokens"],
+            output_tokens=row["output_tokens"],
+        )
+
     async def messages(
         self,
         session: SessionId,
@@ -133,12 +152,7 @@ async def _with_attachments(read: Read, rows: Sequence[RowLike]) -> tuple[Stored
     if not rows:
         return ()
     ids = json.dumps([row["id"] for row in rows])
-    found: dict[int, tuple[Attachment, ...]] = {}
-    for row in await read.all(sql.ATTACHMENTS, messages=ids):
-        attachment = decode_one(row, _attachment_from_row, what="attachment")
-        if attachment is not None:
-            message: int = row["message_id"]
-            found[message] = (*found.get(message, ()), attachment)
+    found = by_message(await read.all(files_sql.OF_MESSAGES, messages=ids))
     return decode_each(rows, lambda row: _message_from_row(row, found), what="message")
 
 
@@ -162,17 +176,6 @@ def _message_from_row(
     )
 
 
-def _attachment_from_row(row: RowLike) -> Attachment:
-    return Attachment(
-        id=AttachmentId(row["id"]),
-        kind=AttachmentKind(row["kind"]),
-        media_type=clean(row["media_type"]),
-        name=clean(row["name"]),
-        size=row["size"],
-        ref=None if row["native_ref"] is None else clean(row["native_ref"]),
-    )
-
-
 def _session_from_row(row: RowLike) -> SessionView:
     return SessionView(
         id=SessionId(row["id"]),
@@ -183,6 +186,7 @@ def _session_from_row(row: RowLike) -> SessionView:
         output_tokens=row["output_tokens"],
         started_at=from_ms(row["started_at"]),
         ended_at=from_ms_or_none(row["ended_at"]),
+        model=clean(row["model"]),
     )
 
 

@@ -24,9 +24,16 @@ QUESTION: Final = lines(
 )
 """For `codec.question_from_row`; a WHERE follows."""
 
+FILE: Final = "id, kind, name, media_type, size, native_ref, state, path_key, sha256, error"
+"""Of a row of `attachment`, in the order of `codec.file_from_json`."""
+
 DELIVERY: Final = lines(
     "SELECT d.id, d.conversation_id, d.chat_id, d.kind, d.body, d.payload, d.idem_key,",
     "  d.attempts, d.marks, d.origin, d.message_id, t.native_id AS edits_native_id,",
+    "  CASE WHEN d.kind = 'file' THEN",
+    f"    (SELECT json_group_array(json_array({FILE}))",
+    "      FROM attachment",
+    "      WHERE delivery_id = d.id) END AS files,",
     place("c"),
     "FROM delivery d JOIN conversation c ON c.id = d.conversation_id",
     "  LEFT JOIN delivery t ON t.id = d.edits_id",

@@ -37,11 +37,6 @@ VALUES (:message, :conv, :session, :seq, 'user', :actor, :name, :body, :native_i
 ON CONFLICT (conversation_id, native_id) WHERE native_id IS NOT NULL DO NOTHING
 """
 
-ATTACHMENT: Final = """
-INSERT INTO attachment (message_id, kind, name, media_type, size, native_ref, state, created_at)
-VALUES (:message, :kind, :name, :media_type, :size, :ref, 'pending', :now)
-"""
-
 COUNT: Final = "UPDATE session SET message_count = message_count + :added WHERE id = :session"
 
 EVENT: Final = """

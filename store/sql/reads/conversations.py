@@ -24,8 +24,18 @@ NEWEST: Final = "\nORDER BY v.last_at DESC, v.id DESC LIMIT :limit"
 AND_KEY: Final = f"\n  AND v.id = {CONVERSATION_OF_KEY}"
 
 SESSIONS: Final = lines(
-    "SELECT id, n, title, message_count, input_tokens, output_tokens, started_at, ended_at",
+    "SELECT id, n, title, model, message_count, input_tokens, output_tokens, started_at, ended_at",
     "FROM session WHERE conversation_id = :conversation ORDER BY n DESC LIMIT :limit",
+)
+SESSION: Final = lines(
+    "SELECT id, n, title, model, message_count, input_tokens, output_tokens, started_at, ended_at",
+    "FROM session WHERE id = :session",
+)
+# The books of a session are summed up in its row, by the transaction that writes each of them.
+SPENT: Final = lines(
+    "SELECT count(*) AS sessions, coalesce(sum(input_tokens), 0) AS input_tokens,",
+    "  coalesce(sum(output_tokens), 0) AS output_tokens",
+    "FROM session WHERE conversation_id = :conversation",
 )
 
 _MESSAGE: Final = "SELECT id, session_id, role, author, author_name, body, created_at FROM message"
@@ -54,8 +64,4 @@ HISTORY: Final = lines(
     _READABLE,
     "  AND hidden_at IS NULL AND id >= (SELECT context_from FROM session WHERE id = :session)",
     "  ORDER BY id DESC LIMIT :limit)",
-)
-ATTACHMENTS: Final = lines(
-    "SELECT id, message_id, kind, name, media_type, size, native_ref FROM attachment",
-    "WHERE message_id IN (SELECT value FROM json_each(:messages)) ORDER BY id",
 )
