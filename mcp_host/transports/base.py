@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream, WriteStream
@@ -40,6 +41,25 @@ class Link(Protocol):
     async def why_ended(self) -> str:
         """Say why the link is down, as precisely as a short wait allows."""
         ...
+
+
+class LinkStream:
+    """One direction of a link, as the session holds it."""
+
+    async def aclose(self) -> None:
+        """Let go of what is the direction's own: nothing. Who opened the link ends it."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        await self.aclose()
+        return None
 
 
 OpenLink = Callable[[], AbstractAsyncContextManager[Link]]

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-MAX_LINE: Final = 64 << 20
 HEAD: Final = 4096
 
 
@@ -17,7 +16,7 @@ class TooLong:
 class LineSplitter:
     """Feed it chunks; it returns the lines that ended in them."""
 
-    def __init__(self, *, limit: int = MAX_LINE) -> None:
+    def __init__(self, *, limit: int) -> None:
         self._limit = limit
         self._parts: list[bytes] = []
         self._size = 0

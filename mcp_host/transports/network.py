@@ -7,7 +7,6 @@ touches neither the others nor the connection's owner.
 import asyncio
 import logging
 from collections.abc import Coroutine
-from types import TracebackType
 from typing import Final, Self
 
 import anyio
@@ -17,6 +16,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.shared.message import SessionMessage
 
 from gateway.domain.errors import NeedsLogin, ServerUnavailable, ToolHostError
+from mcp_host.transports.base import LinkStream
 from mcp_host.transports.failures import unavailable
 from mcp_host.transports.messages import parse
 
@@ -212,7 +212,7 @@ class NetworkLink:
             task.exception()
 
 
-class _Incoming:
+class _Incoming(LinkStream):
     """The session's way in; knows when the session has left it."""
 
     def __init__(self, stream: MemoryObjectReceiveStream[SessionMessage | Exception]) -> None:
@@ -248,20 +248,8 @@ class _Incoming:
         self._stream.close()
         self._left.set()
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        await self.aclose()
-        return None
-
-
-class _Outgoing:
+class _Outgoing(LinkStream):
     """The session's way out."""
 
     def __init__(self, link: NetworkLink) -> None:
@@ -269,20 +257,6 @@ class _Outgoing:
 
     async def send(self, item: SessionMessage, /) -> None:
         await self._link.send(item)
-
-    async def aclose(self) -> None:
-        """Do nothing: the link is closed by who opened it."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        return None
 
 
 def _headers_of(item: SessionMessage) -> dict[str, str]:

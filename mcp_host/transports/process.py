@@ -9,6 +9,7 @@ from typing import Final, cast
 
 from mcp_host.stderr import StderrTail
 from mcp_host.transports.lines import LineSplitter, TooLong
+from mcp_host.transports.messages import MAX_MESSAGE
 
 STDIN: Final = 0
 STDOUT: Final = 1
@@ -25,7 +26,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self.exited = asyncio.Event()
         self.stderr = stderr
         self._transport: asyncio.SubprocessTransport | None = None
-        self._splitter = LineSplitter()
+        self._splitter = LineSplitter(limit=MAX_MESSAGE)
         self._lines: deque[bytes | TooLong] = deque()
         self._queued = 0
         self._reading_paused = False

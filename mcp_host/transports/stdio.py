@@ -1,7 +1,6 @@
 """Talks JSON-RPC lines with a child process of its own group, which ends with the connection."""
 
 import asyncio
-import json
 import logging
 import os
 import re
@@ -10,14 +9,11 @@ import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, Self
 
 import anyio
 import mcp_types as wire
 from mcp.shared.message import SessionMessage
-from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from gateway.domain.errors import ServerUnavailable, ToolHostError
 from gateway.telemetry.redact import Redactor
@@ -25,9 +21,11 @@ from gateway.telemetry.secrets import secrets_of
 from mcp_host.environment import ChildEnvironment, child_environment
 from mcp_host.errors import reason_of
 from mcp_host.stderr import StderrTail, WriteLine
+from mcp_host.transports.base import LinkStream
 from mcp_host.transports.groups import end_group
 from mcp_host.transports.guard import ProcessGuard
-from mcp_host.transports.lines import MAX_LINE, TooLong
+from mcp_host.transports.lines import TooLong
+from mcp_host.transports.messages import encode, parse, too_long
 from mcp_host.transports.process import ServerProcess
 
 logger = logging.getLogger(__name__)
@@ -156,23 +154,7 @@ class StdioLink:
         return await self._process.how_it_ended()
 
 
-class _Stream:
-    async def aclose(self) -> None:
-        """Do nothing: the process, and with it the stream, is ended by `open_stdio`."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        return None
-
-
-class _Incoming(_Stream):
+class _Incoming(LinkStream):
     def __init__(self, process: ServerProcess) -> None:
         self._process = process
         self.ignored = 0
@@ -182,7 +164,7 @@ class _Incoming(_Stream):
 
     async def __anext__(self) -> SessionMessage | Exception:
         while (line := await self._process.next_line()) is not None:
-            message = _refusal(line) if isinstance(line, TooLong) else _parse(line)
+            message = _refusal(line) if isinstance(line, TooLong) else parse(line)
             if message is not None:
                 return SessionMessage(message)
             self._ignore(line)
@@ -201,14 +183,14 @@ class _Incoming(_Stream):
             self._process.stderr.add(b"(stdout) " + raw[:SHOWN_JUNK])
 
 
-class _Outgoing(_Stream):
+class _Outgoing(LinkStream):
     def __init__(self, server: str, process: ServerProcess) -> None:
         self._server = server
         self._process = process
 
     async def send(self, item: SessionMessage, /) -> None:
         is_request = isinstance(item.message, wire.JSONRPCRequest)
-        if not self._process.write(_encode(item.message) + b"\n"):
+        if not self._process.write(encode(item.message) + b"\n"):
             if is_request:
                 why = await self._process.how_it_ended()
                 raise ServerUnavailable(self._server, why, sent=False)
@@ -218,47 +200,9 @@ class _Outgoing(_Stream):
             await self._process.drained()
 
 
-def _encode(message: wire.JSONRPCMessage) -> bytes:
-    try:
-        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-    except PydanticSerializationError:
-        # An unpaired surrogate has no UTF-8; as an escape it can travel.
-        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode()
-
-
-def _parse(line: bytes) -> wire.JSONRPCMessage | None:
-    try:
-        return wire.jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValidationError:
-        pass
-    # Once more, slower: Python's reader takes bad bytes and unpaired surrogates.
-    try:
-        value: object = json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
-    try:
-        return wire.jsonrpc_message_adapter.validate_python(value, by_name=False)
-    except ValidationError:
-        return _malformed(value)
-
-
-def _malformed(value: object) -> wire.JSONRPCMessage | None:
-    """Stand in for an answer that cannot be read, so that its call does not wait."""
-    if not isinstance(value, dict):
-        return None
-    found = cast("dict[str, object]", value)
-    identifier = found.get("id")
-    if "method" in found or not isinstance(identifier, int):
-        return None
-    error = wire.ErrorData(code=wire.INTERNAL_ERROR, message="the answer was malformed")
-    return wire.JSONRPCError(jsonrpc="2.0", id=identifier, error=error)
-
-
 def _refusal(line: TooLong) -> wire.JSONRPCMessage | None:
     """Stand in for an answer that was too long to be kept, so that its call does not wait."""
     found = _RESPONSE_ID.search(line.head)
     if found is None or b'"method"' in line.head:
         return None
-    text = f"the answer was longer than {MAX_LINE >> 20} MiB"
-    error = wire.ErrorData(code=wire.INTERNAL_ERROR, message=text)
-    return wire.JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error)
+    return too_long(int(found[1]))

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from mcp_host.stderr import KEPT_LINES, StderrLog, StderrTail, no_log
 from mcp_host.transports.lines import HEAD, LineSplitter, TooLong
+from mcp_host.transports.messages import MAX_MESSAGE
 
 
 @given(st.lists(st.binary(max_size=20)), st.data())
@@ -14,7 +15,7 @@ def test_lines_are_the_same_however_the_stream_is_cut(
 ) -> None:
     stream = b"".join(line.replace(b"\n", b"") + b"\n" for line in lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)))))
-    splitter = LineSplitter()
+    splitter = LineSplitter(limit=MAX_MESSAGE)
 
     found: list[bytes | TooLong] = []
     for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
@@ -25,7 +26,7 @@ def test_lines_are_the_same_however_the_stream_is_cut(
 
 
 def test_the_last_line_counts_without_its_end() -> None:
-    splitter = LineSplitter()
+    splitter = LineSplitter(limit=MAX_MESSAGE)
 
     assert splitter.feed(b"one\ntw") == [b"one"]
     assert splitter.feed(b"o") == []
@@ -42,7 +43,7 @@ def test_a_line_above_the_limit_is_dropped_but_for_its_head() -> None:
 
 def test_a_long_line_takes_time_linear_in_its_length() -> None:
     def took(chunks: int) -> float:
-        splitter = LineSplitter()
+        splitter = LineSplitter(limit=MAX_MESSAGE)
         began = time.perf_counter()
         for _ in range(chunks):
             splitter.feed(b"x" * 4096)
