@@ -69,7 +69,7 @@ class Media(Protocol):
         ...
 
     async def left_behind(self, *, before: datetime) -> Sequence[str]:
-        """Return the keys of files that were last written before then; half written ones go at once."""
+        """Return the keys of files last written before then; half written ones of that age go."""
         ...
 
 
