@@ -68,7 +68,10 @@ class ConversationPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionView:
-    """One stretch of model memory; `n` counts from 1 in its conversation."""
+    """One stretch of model memory; `n` counts from 1 in its conversation.
+
+    `model` is the one that was chosen for it, "" for none.
+    """
 
     id: SessionId
     n: int
@@ -78,6 +81,16 @@ class SessionView:
     output_tokens: int
     started_at: datetime
     ended_at: datetime | None
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What all sessions of a conversation took, in tokens."""
+
+    sessions: int
+    input_tokens: int
+    output_tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,6 +123,18 @@ class Conversations(Protocol):
         """Messages people can read, chronological: the newest `limit`, or next to a bound."""
         ...
 
+    async def session_of(
+        self, conversation: ConversationId, message: MessageId
+    ) -> SessionView | None:
+        """The session a message of this conversation belongs to; None when it is no such message."""
+        ...
+
+    async def message(
+        self, conversation: ConversationId, message: MessageId
+    ) -> StoredMessage | None:
+        """One message that people can read, with what is attached to it."""
+        ...
+
     async def history(self, session: SessionId, *, limit: int) -> Sequence[StoredMessage]:
         """What the model may see: the newest `limit`, chronological, a summary first."""
         ...
@@ -177,14 +189,25 @@ class Rules(Protocol):
 
 class Channels(Protocol):
     async def page(
-        self, *, platform: str | None = None, search: str | None = None, limit: int
-    ) -> Sequence[Channel]: ...
+        self,
+        *,
+        platform: str | None = None,
+        search: str | None = None,
+        before: str | None = None,
+        limit: int,
+    ) -> Sequence[Channel]:
+        """By platform and name; `before` is the target of the last one of the page before."""
+        ...
 
     async def resolve(self, target: str) -> Channel | Ambiguous | None:
         """Resolve `platform`, `platform:chat`, `platform:chat:thread`, `platform:#name` (SPEC §3).
 
         Never falls back to the home channel.
         """
+        ...
+
+    async def direct(self, person: Actor, *, limit: int) -> Sequence[Place]:
+        """The direct chats in which a person has written to us, the latest first."""
         ...
 
 

@@ -11,7 +11,7 @@ from gateway.domain.ids import ConversationId, InboundId, MessageId, SessionId, 
 from gateway.domain.message import InboundMessage
 from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import StepKind
-from store.codec import RowLike, event_from_json
+from store.codec import RowLike, event_from_json, given_in
 from store.sql import inbound as inbound_sql
 from store.sql import turns as sql
 from store.work import Work
@@ -117,10 +117,11 @@ def _input(
         work.run(inbound_sql.DROP, {"inbound": row["id"]})
         return None
     message: Any = row["message_id"]
+    known: Any = row["session_id"]
     return StoredInbound(
         id=InboundId(row["id"]),
         conversation=ConversationId(conversation["id"]),
-        session=session if row["session_id"] is None else SessionId(row["session_id"]),
+        session=given_in(event, otherwise=session) if known is None else SessionId(known),
         event=event,
         message=None if message is None else MessageId(message),
     )

@@ -35,6 +35,17 @@ def open_session(work: Work, conversation: ConversationId) -> int:
     return session
 
 
+def resume_session(work: Work, conversation: ConversationId, n: int) -> None:
+    """Go on with an earlier session of the conversation; without one of that number, change nothing."""
+    values = {"conv": conversation, "n": n, "now": work.now}
+    found = work.one(sql.SESSION_OF_NUMBER, values)
+    if found is None:
+        return
+    work.run(sql.END_SESSION, values)
+    work.run(sql.REOPEN, {"session": found["id"]})
+    work.run(sql.CURRENT, {"conv": conversation, "session": found["id"]})
+
+
 def current_session(work: Work, conversation: ConversationId) -> int:
     """Return the session people talk in."""
     session: int = work.value(sql.CURRENT_SESSION, {"conv": conversation})

@@ -29,7 +29,7 @@ from gateway.domain.operations.turns import (
 )
 from store.codec import RowLike, actor_from_text, clean, ms, place_from_row, storable
 from store.operations.inputs import joined_ids, next_inputs, take, taken_inputs
-from store.operations.outbox import Owner, add_parts
+from store.operations.outbox import Owner, add_parts, take_preview_away
 from store.sql import inbound as inbound_sql
 from store.sql import turns as sql
 from store.work import Work
@@ -86,6 +86,8 @@ def commit_turn(work: Work, commit: CommitTurn) -> Committed:
     work.run(sql.INPUTS_DONE, values)
     message = cursor = None
     values["session"] = turn["session_id"]
+    for hidden in commit.hides:
+        work.run(sql.HIDE, {**values, "message": hidden})
     if commit.reply:
         message, cursor = _reply(work, commit.reply, values, seq=row["last_seq"])
     owner = Owner(
@@ -99,6 +101,7 @@ def commit_turn(work: Work, commit: CommitTurn) -> Committed:
         group_key=f"turn:{commit.turn}",
         first_ord=row["last_ord"] - len(commit.parts) + 1,
     )
+    take_preview_away(work, commit.turn)
     add_usage(work, commit.usage, values, actor=turn["requester"], messages=values["messages"])
     return Committed(message=message, cursor=cursor, more=row["ready_at"] is not None)
 
@@ -201,6 +204,7 @@ def _resume(work: Work, row: RowLike) -> Claim | None:
         rounds=turn["rounds"],
         attempts=turn["attempts"],
         resumed=True,
+        model=clean(turn["model"]),
     )
 
 
@@ -216,7 +220,10 @@ def _begin(work: Work, row: RowLike) -> Claim | None:
         "fence": row["fence"],
         "now": work.now,
     }
-    turn = TurnId(work.value(sql.TURN, values))
+    begun = work.one(sql.TURN, values)
+    if begun is None:
+        raise NotFound("session", first.session)
+    turn = TurnId(begun["id"])
     take(work, turn, inputs)
     return Claim(
         conversation=ConversationId(row["id"]),
@@ -230,6 +237,7 @@ def _begin(work: Work, row: RowLike) -> Claim | None:
         rounds=0,
         attempts=1,
         resumed=False,
+        model=clean(begun["model"]),
     )
 
 

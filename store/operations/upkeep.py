@@ -14,6 +14,7 @@ from gateway.domain.operations.upkeep import (
     RevokeRule,
     SeeTools,
     SetHome,
+    SetModel,
     SetTitle,
     StandingRule,
 )
@@ -85,6 +86,11 @@ def set_home(work: Work, home: SetHome) -> None:
 def set_title(work: Work, title: SetTitle) -> None:
     """Name a session."""
     work.run(sql.TITLE, {"session": title.session, "title": storable(title.title)})
+
+
+def set_model(work: Work, model: SetModel) -> None:
+    """Choose the model of a session."""
+    work.run(sql.MODEL, {"session": model.session, "model": storable(model.model)})
 
 
 def revoke_rule(work: Work, revoke: RevokeRule) -> StandingRule | None:

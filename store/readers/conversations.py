@@ -102,6 +102,22 @@ class ConversationReader:
             output_tokens=row["output_tokens"],
         )
 
+    async def session_of(
+        self, conversation: ConversationId, message: MessageId
+    ) -> SessionView | None:
+        """Return the session of a message, also of one that was deleted since."""
+        row = await self._database.first(sql.SESSION_OF, conversation=conversation, message=message)
+        return None if row is None else decode_one(row, _session_from_row, what="session")
+
+    async def message(
+        self, conversation: ConversationId, message: MessageId
+    ) -> StoredMessage | None:
+        """Return one readable message with its attachments."""
+        async with self._database.snapshot() as read:
+            rows = await read.all(sql.MESSAGE, conversation=conversation, message=message)
+            found = await _with_attachments(read, rows)
+        return found[0] if found else None
+
     async def messages(
         self,
         session: SessionId,

@@ -1,13 +1,15 @@
 """What was accepted and is not worked off."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from gateway.domain.conversation import Activity
 from gateway.domain.ids import ConversationId, InboundId, MessageId, Place, SessionId, TurnId
+from gateway.domain.message import InboundMessage
 from gateway.domain.operations.inbound import StoredInbound
-from gateway.domain.operations.turns import TurnEnd
-from store.codec import RowLike, clean, event_from_json, storable
+from gateway.domain.operations.turns import Exchange, TurnEnd
+from store.codec import RowLike, clean, event_from_json, given_in, readable, storable
 from store.readers.database import Database
 from store.readers.decoding import decode_each, decode_one
 from store.sql.reads import inbox as sql
@@ -54,6 +56,29 @@ class InboxReader:
             return None
         return TurnId(row["id"]), None if row["ended_at"] is None else TurnEnd(row["state"])
 
+    async def exchange_before(self, turn: TurnId) -> Exchange | None:
+        """Return the last exchange of a turn's session before it, as its messages read now."""
+        async with self._database.snapshot() as read:
+            found = await read.all(sql.EXCHANGE, turn=turn)
+            rows = await read.all(sql.EXCHANGE_INPUTS, turn=found[0]["id"]) if found else ()
+            inputs = decode_each(rows, _said_from_row, what="inbound")
+            if not inputs:
+                return None
+            newest = max(row["message_id"] for row in rows)
+            replies = await read.all(sql.EXCHANGE_REPLIES, session=inputs[0].session, after=newest)
+        return Exchange(
+            inputs=tuple(inputs), replies=tuple(MessageId(row["id"]) for row in replies)
+        )
+
+
+def _said_from_row(row: RowLike) -> StoredInbound:
+    """Read a row of `sql.EXCHANGE_INPUTS`: what was edited since it was answered says so."""
+    stored = inbound_from_row(row)
+    if row["edited"] is None or not isinstance(stored.event, InboundMessage):
+        return stored
+    text, _ = readable(row["edited"])
+    return replace(stored, event=replace(stored.event, text=text))
+
 
 def inbound_from_row(row: RowLike) -> StoredInbound:
     """Read a row of `sql.INBOUND`.
@@ -61,10 +86,11 @@ def inbound_from_row(row: RowLike) -> StoredInbound:
     Raises:
         ValueError, KeyError, TypeError: The payload is damaged or was blanked.
     """
+    event = event_from_json(row["kind"], row["payload"])
     return StoredInbound(
         id=InboundId(row["id"]),
         conversation=ConversationId(row["conversation_id"]),
-        session=SessionId(row["session_id"]),
+        session=given_in(event, otherwise=SessionId(row["session_id"])),
         message=None if row["message_id"] is None else MessageId(row["message_id"]),
-        event=event_from_json(row["kind"], row["payload"]),
+        event=event,
     )

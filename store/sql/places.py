@@ -45,6 +45,10 @@ UPDATE session SET ended_at = :now
 WHERE id = (SELECT current_session_id FROM conversation WHERE id = :conv) AND ended_at IS NULL
 """
 
+SESSION_OF_NUMBER: Final = "SELECT id FROM session WHERE conversation_id = :conv AND n = :n"
+
+REOPEN: Final = "UPDATE session SET ended_at = NULL WHERE id = :session"
+
 CURRENT: Final = "UPDATE conversation SET current_session_id = :session WHERE id = :conv"
 
 CURRENT_SESSION: Final = "SELECT current_session_id FROM conversation WHERE id = :conv"

@@ -16,7 +16,8 @@ RETURNING id, fence, current_session_id, platform, account, chat_type, chat_key,
 RESUME: Final = """
 UPDATE turn SET fence = :fence, attempts = attempts + 1, state = 'running'
 WHERE conversation_id = :conv AND state IN ('running', 'waiting')
-RETURNING id, session_id, requester, rounds, attempts
+RETURNING id, session_id, requester, rounds, attempts,
+  (SELECT s.model FROM session s WHERE s.id = session_id) AS model
 """
 
 UNKNOWN: Final = """
@@ -50,7 +51,7 @@ WHERE t.id = :turn
 TURN: Final = """
 INSERT INTO turn (conversation_id, session_id, requester, state, fence, started_at)
 VALUES (:conv, :session, :actor, 'running', :fence, :now)
-RETURNING id
+RETURNING id, (SELECT s.model FROM session s WHERE s.id = session_id) AS model
 """
 
 TAKE: Final = """
@@ -157,6 +158,11 @@ MESSAGE: Final = """
 INSERT INTO message (id, conversation_id, session_id, seq, role, author, body, turn_id,
   created_at)
 VALUES (:message, :conv, :session, :seq, :role, 'agent', :body, :turn, :now)
+"""
+
+HIDE: Final = """
+UPDATE message SET hidden_at = :now
+WHERE id = :message AND session_id = :session AND hidden_at IS NULL
 """
 
 LAST_MESSAGE: Final = "UPDATE conversation SET last_message_id = :message WHERE id = :conv"

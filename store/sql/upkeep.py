@@ -78,6 +78,8 @@ WHERE :default = 0 OR home_channel.set_by = excluded.set_by
 
 TITLE: Final = "UPDATE session SET title = :title WHERE id = :session"
 
+MODEL: Final = "UPDATE session SET model = :model WHERE id = :session"
+
 REVOKE: Final = """
 UPDATE standing_rule SET revoked_at = :now, revoked_by = :actor
 WHERE id = :rule AND revoked_at IS NULL

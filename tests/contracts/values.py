@@ -103,6 +103,7 @@ def command(
     place: Place = HOME,
     lane: Lane = Lane.CONTROL,
     new_session: bool = False,
+    resume: int | None = None,
 ) -> Accept:
     """A slash command."""
     number = next(_NUMBERS)
@@ -115,7 +116,7 @@ def command(
         name=name,
         argument=argument,
     )
-    return Accept(event=event, lane=lane, new_session=new_session)
+    return Accept(event=event, lane=lane, new_session=new_session, resume=resume)
 
 
 def press(token: str, *, place: Place = HOME) -> Accept:

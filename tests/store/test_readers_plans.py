@@ -28,6 +28,9 @@ HOT: Mapping[str, str] = {
     "conversation of a key": events.CONVERSATION_ID,
     "controls": inbox.CONTROLS,
     "waiting": inbox.WAITING,
+    "exchange": inbox.EXCHANGE,
+    "inputs of an exchange": inbox.EXCHANGE_INPUTS,
+    "replies of an exchange": inbox.EXCHANGE_REPLIES,
     "activity": inbox.ACTIVITY,
     "newest conversations": conversations.CONVERSATIONS
     + conversations.AND_BEFORE
@@ -38,6 +41,8 @@ HOT: Mapping[str, str] = {
     + conversations.NEWEST,
     "one conversation": conversations.CONVERSATIONS + conversations.AND_KEY,
     "sessions": conversations.SESSIONS,
+    "session": conversations.SESSION,
+    "spent": conversations.SPENT,
     "messages before": conversations.MESSAGES_BEFORE,
     "messages after": conversations.MESSAGES_AFTER,
     "history": conversations.HISTORY,

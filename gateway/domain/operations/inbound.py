@@ -19,6 +19,8 @@ class Lane(StrEnum):
 class Accept:
     """Store an event once. `new_session` opens a session here, so order decides what belongs to it.
 
+    `resume` is the number of an earlier session that goes on here, likewise; a number there is
+    none of changes nothing.
     `position`: name and value of the platform cursor that this event completes. `not_before`: its
     turn does not begin earlier, unless the conversation has other work.
     """
@@ -26,6 +28,7 @@ class Accept:
     event: InboundEvent
     lane: Lane
     new_session: bool = False
+    resume: int | None = None
     position: tuple[str, str] | None = None
     not_before: datetime | None = None
 
@@ -51,7 +54,7 @@ class Duplicate:
 class StoredInbound:
     """An accepted event that still has to be worked off.
 
-    `session` is the one its message belongs to; for anything but a message, the current one.
+    `session` is the one its message belongs to or its command was given in; else the current one.
     `message` is the row it became, so that a turn tells its own inputs from later ones.
     """
 

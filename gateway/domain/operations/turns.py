@@ -65,7 +65,7 @@ class Claim:
 
     `inputs` are the messages (or the one command) this turn answers, in order. A new turn takes
     the oldest input and the messages of the same sender and session that directly follow it,
-    unless one of them stands alone.
+    unless one of them stands alone. `model` is the one chosen for the session, "" for none.
     """
 
     conversation: ConversationId
@@ -79,6 +79,18 @@ class Claim:
     rounds: int
     attempts: int
     resumed: bool
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """What people said last in a session and an earlier turn answered; `replies` came after it.
+
+    Messages that a summary stands for, or that were taken out of the history, are no part of it.
+    """
+
+    inputs: tuple[StoredInbound, ...]
+    replies: tuple[MessageId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +197,7 @@ class CommitTurn:
     """End a turn: reply, deliveries, event and books together, or nothing.
 
     `reply` "" stores no message; `replied` is the model step that gave the reply, if one did.
+    `hides` are messages of its session that the model is told no more; they stay readable.
     What waits behind it begins no earlier than `not_before`.
     """
 
@@ -198,6 +211,7 @@ class CommitTurn:
     usage: tuple[UsageRecord, ...] = ()
     error: str = ""
     not_before: datetime | None = None
+    hides: tuple[MessageId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,14 @@ class SetTitle:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetModel:
+    """Let a session's turns ask this model from now on; "" is the one of the configuration."""
+
+    session: SessionId
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RevokeRule:
     rule: RuleId
     by: Actor

@@ -38,9 +38,21 @@ SPENT: Final = lines(
     "FROM session WHERE conversation_id = :conversation",
 )
 
+SESSION_OF: Final = lines(
+    "SELECT s.id, s.n, s.title, s.message_count, s.input_tokens, s.output_tokens, s.started_at,",
+    "  s.ended_at",
+    "FROM message m JOIN session s ON s.id = m.session_id",
+    "WHERE m.id = :message AND m.conversation_id = :conversation",
+)
+
 _MESSAGE: Final = "SELECT id, session_id, role, author, author_name, body, created_at FROM message"
 _READABLE: Final = (
     "WHERE session_id = :session AND role IN ('user','assistant','note') AND deleted_at IS NULL"
+)
+MESSAGE: Final = lines(
+    _MESSAGE,
+    "WHERE id = :message AND conversation_id = :conversation",
+    "  AND role IN ('user','assistant','note') AND deleted_at IS NULL",
 )
 MESSAGES_BEFORE: Final = lines(
     _MESSAGE, _READABLE, "  AND id < :before ORDER BY id DESC LIMIT :limit"

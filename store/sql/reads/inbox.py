@@ -40,6 +40,28 @@ LAST_TURN: Final = lines(
     "SELECT id, state, ended_at FROM turn",
     f"WHERE conversation_id = {CONVERSATION_OF_KEY} ORDER BY id DESC LIMIT 1",
 )
+# Walks back along the conversation's turns to the newest that answered something still told.
+_TOLD: Final = (
+    "i.kind = 'message' AND m.hidden_at IS NULL AND m.deleted_at IS NULL AND m.id >= s.context_from"
+)
+EXCHANGE: Final = lines(
+    "SELECT t.id FROM turn c JOIN session s ON s.id = c.session_id",
+    "  JOIN turn t ON t.conversation_id = c.conversation_id AND t.session_id = c.session_id",
+    "WHERE c.id = :turn AND t.id < :turn",
+    "  AND EXISTS (SELECT 1 FROM inbound i JOIN message m ON m.id = i.message_id",
+    f"    WHERE i.turn_id = t.id AND {_TOLD})",
+    "ORDER BY t.id DESC LIMIT 1",
+)
+EXCHANGE_INPUTS: Final = lines(
+    "SELECT i.id, i.conversation_id, i.kind, i.payload, i.message_id, m.session_id,",
+    "  CASE WHEN m.edited_at IS NULL THEN NULL ELSE m.body END AS edited",
+    "FROM inbound i JOIN message m ON m.id = i.message_id JOIN session s ON s.id = m.session_id",
+    f"WHERE i.turn_id = :turn AND {_TOLD} ORDER BY i.id",
+)
+EXCHANGE_REPLIES: Final = lines(
+    "SELECT id FROM message WHERE session_id = :session AND id > :after AND role = 'assistant'",
+    "  AND hidden_at IS NULL AND deleted_at IS NULL ORDER BY id",
+)
 THREADS: Final = lines(
     "SELECT session_key FROM conversation c WHERE thread_key <> ''",
     "  AND EXISTS (SELECT 1 FROM turn t WHERE t.conversation_id = c.id)",
