@@ -206,6 +206,9 @@ def _runtime(parts: _Parts) -> "Runtime":
             budgets=platforms.budgets,
             answering=platforms.answering,
             typing=platforms.typing,
+            answerable=lambda place: (
+                place.platform != PLATFORM or parts.terminals.can_answer(place.chat)
+            ),
         ),
         access=Access(
             config.access,
@@ -299,7 +302,7 @@ def _desk(parts: _Parts, runtime: "Runtime", heartbeat: "Heartbeat") -> "Desk":
         given=Given(parts.commits),
         clock=clock,
         redact=config.approvals.redact,
-        bridge_decides=config.mcp_serve.get("allow_approvals", True) is not False,
+        bridge_decides=config.mcp_serve.allow_approvals,
         stop=lambda now: end_at_once() if now else runtime.stop(),
         leaving=lambda: runtime.leaving,
     )

@@ -95,7 +95,7 @@ KEYS: Final[Tree] = {
     "tools": {"tool_search": {"enabled": None, "threshold_pct": None, "listing_max_tokens": None}},
     "mcp": None,
     "mcp_servers": None,
-    "mcp_serve": {"allow_approvals": None, "targets": None},
+    "mcp_serve": {"allow_approvals": None, "targets": None, "folders": None},
     "store": {"url": None, "retention_days": None},
     "web": {"listen": None, "metrics": None},
     "logging": {"level": None, "format": None},
@@ -109,8 +109,6 @@ LATER: Final[Mapping[KeyPath, object]] = {
     ("platforms", "telegram", "streaming"): False,
     ("platforms", "telegram", "channel_overrides"): _UNSET,
     ("web",): _UNSET,
-    ("mcp_serve",): _UNSET,
-    ("approvals", "route"): "here",
     ("store", "retention_days"): 0,
 }
 """Documented keys without an effect yet, and the value for which that makes no difference."""

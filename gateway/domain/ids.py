@@ -91,6 +91,15 @@ class Place:
         parts += [_part(part) for part in (self.thread, self.participant) if part]
         return ":".join(parts)
 
+    def shows_same_as(self, other: "Place") -> bool:
+        """Whether two places show the same messages; people of one group share its cards."""
+        return (self.platform, self.account, self.chat, self.thread) == (
+            other.platform,
+            other.account,
+            other.chat,
+            other.thread,
+        )
+
 
 def _part(text: str) -> str:
     return text.replace("%", "%25").replace(":", "%3A")

@@ -1,7 +1,7 @@
 """Who may do what: pure rules over immutable ids, deny by default. Never looks at names."""
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, assert_never
 
 from gateway.domain.ids import Account, Actor, Place
@@ -115,6 +115,10 @@ class Access:
                 return str(actor) in question.approvers.ids
             case _:
                 assert_never(policy)
+
+    def admins(self) -> Sequence[Actor]:
+        """Return the admins whom the configuration names."""
+        return tuple(Actor.parse(person) for person in sorted(self._config.admins))
 
     def may_grant_always(self, actor: Actor) -> bool:
         """Say whether `actor` may make a rule that outlives the session."""

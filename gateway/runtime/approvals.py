@@ -11,10 +11,8 @@ from typing import Final, Protocol
 
 from gateway.domain.canonical import sha256_of
 from gateway.domain.deadline import Deadline
-from gateway.domain.delivery import Origin
 from gateway.domain.form import Form, FormAction, FormAnswer, Option
 from gateway.domain.ids import QuestionId, TurnId
-from gateway.domain.operations.deliveries import Enqueue
 from gateway.domain.question import Action, Question, QuestionKind, QuestionState
 from gateway.domain.tools import ToolCall, ToolSpec
 from gateway.ports import (
@@ -30,7 +28,7 @@ from gateway.ports import (
 )
 from gateway.runtime.access import Access
 from gateway.runtime.asking import Asking
-from gateway.runtime.cards import one_line, outcome_sentence
+from gateway.runtime.cards import outcome_sentence
 from gateway.runtime.config import ApprovalsConfig
 from gateway.runtime.decisions import Decisions
 from gateway.runtime.drafts import (
@@ -41,6 +39,8 @@ from gateway.runtime.drafts import (
     form_draft,
     sampling_draft,
 )
+from gateway.runtime.notices import Notices
+from gateway.runtime.routing import Routing
 from gateway.runtime.wakeups import Wakeups
 
 logger = logging.getLogger(__name__)
@@ -65,14 +65,14 @@ class ApprovalBroker:
         wakeups: Wakeups,
         clock: Clock,
         config: ApprovalsConfig,
+        routing: Routing,
     ) -> None:
-        self._store = store
         self._questions = questions
         self._rules = rules
-        self._renderers = renderers
         self._access = access
-        self._wakeups = wakeups
         self._config = config
+        self._routing = routing
+        self._notices = Notices(store, renderers, wakeups)
         self._decisions = Decisions(store, questions, renderers, access, wakeups, clock, config)
         self._asking = Asking(store, questions, renderers, self._decisions, wakeups, clock, config)
         self._stopping = False
@@ -103,8 +103,9 @@ class ApprovalBroker:
             await self._drop(known, reason="what it covered has changed")
             known = None
         with deadline.paused():
-            asked = known or await self._ask(
-                approval_draft(call, spec, actions=self._offered(call), config=self._config)
+            config = self._routing.rules(call)
+            asked = known or await self._ask_who_may(
+                approval_draft(call, spec, actions=self._offered(call), config=config)
             )
             if isinstance(asked, str):
                 return Approval(allowed=False, reason=f"not run: {asked}")
@@ -120,7 +121,7 @@ class ApprovalBroker:
         closes it with the turn.
         """
         if request.problem:
-            await self._notify_declined(call, request)
+            await self._notices.declined(call, request)
             return FormAnswer(action=FormAction.DECLINE, reason=request.problem)
         seconds = self._config.timeout if request.timeout is None else request.timeout
         draft = form_draft(
@@ -145,9 +146,10 @@ class ApprovalBroker:
         rule = await self._rules.match(_sampling_of(request), session=call.session)
         if rule is not None:
             return Approval(allowed=True, reason=f"allowed by standing rule {rule}")
-        draft = sampling_draft(call, request, actions=self._offered(call), config=self._config)
+        config = self._routing.rules(call)
+        draft = sampling_draft(call, request, actions=self._offered(call), config=config)
         with deadline.paused():
-            asked = await self._ask(draft)
+            asked = await self._ask_who_may(draft)
             if isinstance(asked, str):
                 return Approval(allowed=False, reason=asked)
             return _approval(await self._settled(asked, call))
@@ -193,18 +195,29 @@ class ApprovalBroker:
 
     # --- asking ---------------------------------------------------------------------
 
-    async def _ask(self, draft: Draft) -> Question | str:
-        renderer = self._asking.surface(draft.call)
-        if renderer is None:
-            return f"nobody can be asked on {one_line(draft.call.place.platform)}"
-        return await self._asking.ask(draft, renderer)
+    async def _ask_who_may(self, draft: Draft) -> Question | str:
+        """Ask where the configuration says that approvals are decided."""
+        routed = await self._routing.route(draft.call)
+        if isinstance(routed, str):
+            return routed
+        asked = await self._asking.ask(draft, shown_in=routed.shown_in)
+        if isinstance(asked, Question):
+            await self._notices.asked_elsewhere(asked, draft, routed, config=self._config)
+        return asked
+
+    async def _ask_here(self, draft: Draft) -> Question | str:
+        """Ask the conversation whose call it is, and no other."""
+        routed = self._routing.here(draft.call)
+        if isinstance(routed, str):
+            return routed
+        return await self._asking.ask(draft, shown_in=routed.shown_in)
 
     async def _form_answer(
         self, draft: Draft, deadline: Deadline, *, known: Question | None = None
     ) -> FormAnswer:
         self._decisions.remember(draft.call.requester)
         with deadline.paused():
-            asked = known or await self._ask(draft)
+            asked = known or await self._ask_here(draft)
             if isinstance(asked, str):
                 return FormAnswer(action=FormAction.CANCEL, reason=asked)
             settled = await self._settled(asked, draft.call)
@@ -235,23 +248,6 @@ class ApprovalBroker:
     async def _drop(self, question: Question | None, *, reason: str) -> None:
         if question is not None and question.state is QuestionState.PENDING:
             await self._decisions.withdraw([question], reason=reason)
-
-    async def _notify_declined(self, call: ToolCall, request: FormRequest) -> None:
-        logger.info("server %s: form declined: %s", request.server, request.problem)
-        renderer = self._renderers.get(call.place.platform)
-        if renderer is None:
-            return
-        text = f"{one_line(request.server)} asked something that was declined: {request.problem}"
-        digest = sha256_of(f"{request.form.message}\n{request.problem}")[:16]
-        await self._store.enqueue(
-            Enqueue(
-                place=call.place,
-                group_key=f"declined:{call.turn}:{call.step}:{call.id}:{digest}",
-                parts=renderer.text(text),
-                origin=Origin.NOTICE,
-            )
-        )
-        self._wakeups.deliveries()
 
     def _offered(self, call: ToolCall) -> tuple[Action, ...]:
         session = (Action.ALLOW_SESSION,) if call.session is not None else ()

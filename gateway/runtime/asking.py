@@ -8,10 +8,9 @@ from datetime import timedelta
 from typing import Final
 
 from gateway.domain.errors import Conflict
-from gateway.domain.ids import QuestionId
+from gateway.domain.ids import Place, QuestionId
 from gateway.domain.operations.questions import Ask
 from gateway.domain.question import Question, QuestionState
-from gateway.domain.tools import ToolCall
 from gateway.ports import Clock, Questions, QuestionStore, Renderer
 from gateway.runtime.config import ApprovalsConfig
 from gateway.runtime.decisions import Decisions
@@ -46,16 +45,12 @@ class Asking:
         self._clock = clock
         self._config = config
 
-    def surface(self, call: ToolCall) -> Renderer | None:
-        """Return who shows cards where the call comes from, None when nobody can answer there."""
-        renderer = self._renderers.get(call.place.platform)
-        return renderer if renderer is not None and renderer.capabilities.buttons else None
-
-    async def ask(self, draft: Draft, renderer: Renderer) -> Question | str:
-        """Store a question with its card; a text says why it cannot be shown here."""
+    async def ask(self, draft: Draft, *, shown_in: Place) -> Question | str:
+        """Store a question with its card; a text says why it cannot be shown in that place."""
+        renderer = self._renderers[shown_in.platform]
         for clash in range(MAX_CLASHES):
             # A few open questions rarely share four characters; many may.
-            question = self._question(draft, short=SHORT_LENGTH + clash // 2)
+            question = self._question(draft, short=SHORT_LENGTH + clash // 2, shown_in=shown_in)
             drawn = draw(
                 question,
                 draft.prompt,
@@ -101,7 +96,7 @@ class Asking:
             self._wakeups.wait_settled(question), self._clock.sleep(seconds), name=question
         )
 
-    def _question(self, draft: Draft, *, short: int) -> Question:
+    def _question(self, draft: Draft, *, short: int, shown_in: Place) -> Question:
         now = self._clock.now()
         identifier = new_question_id()
         call = draft.call
@@ -110,7 +105,7 @@ class Asking:
             short=identifier[:short],
             kind=draft.kind,
             place=call.place,
-            shown_in=call.place,
+            shown_in=shown_in,
             requester=call.requester,
             actions=draft.actions,
             body=draft.body,

@@ -147,7 +147,7 @@ class Presses:
     async def _refused(
         self, question: Question, action: Action, actor: Actor, place: Place
     ) -> Answered | None:
-        if not _same_chat(place, question.shown_in):
+        if not place.shows_same_as(question.shown_in):
             await self._store.refuse(
                 RefuseAttempt(
                     question=question.id,
@@ -171,13 +171,3 @@ class Presses:
         if question.expires_at <= self._clock.now():
             return Answered(text=f"Too late: it was {no_answer(question)}.")
         return None
-
-
-def _same_chat(one: Place, other: Place) -> bool:
-    """Whether two places show the same messages; people of one group share its cards."""
-    return (one.platform, one.account, one.chat, one.thread) == (
-        other.platform,
-        other.account,
-        other.chat,
-        other.thread,
-    )

@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gateway.domain.ids import Account
+from gateway.domain.ids import Account, Place
 from gateway.ports import (
     Adapter,
     Clock,
@@ -37,6 +37,7 @@ from gateway.runtime.narration import AgentLog
 from gateway.runtime.pairing import PairingDesk
 from gateway.runtime.persist import persist
 from gateway.runtime.presses import Presses
+from gateway.runtime.routing import Routing
 from gateway.runtime.supervision import keep_running
 from gateway.runtime.turns import TurnConfig, Turns
 from gateway.runtime.typing_indicator import TypingIndicator
@@ -68,7 +69,8 @@ class Edges:
     """What the runtime talks to.
 
     `answering` are adapters that answer a press themselves, `typing` those that show that an
-    answer is being worked on; `signing` signs people in to servers.
+    answer is being worked on; `signing` signs people in to servers. `answerable` says whether
+    somebody can answer a card in a place now.
     """
 
     provider: ModelProvider
@@ -81,6 +83,7 @@ class Edges:
     )
     typing: Mapping[Account, Typing] = field(default_factory=dict[Account, Typing])
     signing: SigningIn | None = None
+    answerable: Callable[[Place], bool] = lambda place: True
 
 
 class Runtime:
@@ -121,6 +124,9 @@ class Runtime:
             self.wakeups,
             clock,
             config.approvals,
+            Routing(
+                readers.channels, renderers, access, config.approvals, answerable=edges.answerable
+            ),
         )
         self.decisions = self.broker.decisions
         self.workers = Workers(

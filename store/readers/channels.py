@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from gateway.domain.conversation import Ambiguous, Channel
-from gateway.domain.ids import THREADED, ChatType, Place
-from store.codec import RowLike, clean, storable
+from gateway.domain.ids import THREADED, Actor, ChatType, Place
+from store.codec import RowLike, clean, place_from_row, storable
 from store.readers.database import Database, Read
 from store.readers.decoding import decode_each
 from store.sql.reads import channels as sql
@@ -20,10 +20,23 @@ class ChannelReader:
         self._database = database
 
     async def page(
-        self, *, platform: str | None = None, search: str | None = None, limit: int
+        self,
+        *,
+        platform: str | None = None,
+        search: str | None = None,
+        before: str | None = None,
+        limit: int,
     ) -> Sequence[Channel]:
-        """Return known channels by platform and name."""
+        """Return known channels by platform and name, behind the one that `before` names.
+
+        Raises:
+            ValueError: `before` is no channel's target.
+        """
         statement = sql.CHANNELS
+        behind: dict[str, object] = {}
+        if before is not None:
+            statement += sql.AND_CHANNEL_BEHIND
+            behind = await self._position(before)
         if platform is not None:
             statement += sql.AND_CHANNEL_PLATFORM
         if search:
@@ -34,8 +47,27 @@ class ChannelReader:
             search=fold_name(search or ""),
             search_key=search,
             limit=limit,
+            **behind,
         )
         return decode_each(rows, _channel_from_row, what="channel")
+
+    async def _position(self, target: str) -> dict[str, object]:
+        head, *parts = storable(target).split(":")
+        platform, _, account = head.partition("@")
+        row = await self._database.first(
+            sql.CHANNEL_POSITION,
+            platform=_unescape(platform),
+            account=_unescape(account),
+            chat=_unescape(parts[0]) if parts else "",
+            thread=_unescape(parts[1]) if len(parts) > 1 else "",
+        )
+        if row is None:
+            raise ValueError(f"no channel of an earlier page: {target!r}")
+        return {
+            "last_platform": row["platform"],
+            "last_name": row["name_folded"],
+            "last_id": row["id"],
+        }
 
     async def resolve(self, target: str) -> Channel | Ambiguous | None:
         """Find the channel a target names: its id, else its name, else the start of its name."""
@@ -50,6 +82,16 @@ class ChannelReader:
                 or await search.by_parent(rest)
                 or await search.by_prefix(rest)
             )
+
+    async def direct(self, person: Actor, *, limit: int) -> Sequence[Place]:
+        """Return the direct chats in which somebody has written to us, the latest first."""
+        rows = await self._database.all(
+            sql.DIRECT,
+            platform=storable(person.platform),
+            person=storable(str(person)),
+            limit=limit,
+        )
+        return decode_each(rows, place_from_row, what="place")
 
 
 class _Search:

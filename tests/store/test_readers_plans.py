@@ -63,6 +63,7 @@ HOT: Mapping[str, str] = {
     "channel by name": channels.CHANNEL_BY_NAME,
     "channel by prefix": channels.CHANNEL_BY_PREFIX,
     "channel by id": channels.CHANNEL_BY_ID,
+    "direct chats": channels.DIRECT,
     "group": deliveries.GROUP,
     "unsure": deliveries.UNSURE,
     "cards": deliveries.CARDS,

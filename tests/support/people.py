@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -23,7 +23,7 @@ from gateway.domain.message import (
 )
 from gateway.domain.operations.deliveries import ClaimDelivery
 from gateway.domain.operations.inbound import Accept, Accepted, Lane
-from gateway.domain.operations.turns import Claim, PlannedStep, RecordSteps
+from gateway.domain.operations.turns import Claim, CommitTurn, PlannedStep, RecordSteps, TurnEnd
 from gateway.domain.question import Question
 from gateway.domain.tools import Reloaded, ServerStatus, ToolCall, ToolSpec
 from gateway.ports import PressAnswering, Readers, Store
@@ -37,6 +37,7 @@ from gateway.runtime.control import ControlWorker
 from gateway.runtime.decisions import Decisions
 from gateway.runtime.homes import Homes
 from gateway.runtime.presses import Presses
+from gateway.runtime.routing import Routing
 from gateway.runtime.wakeups import Wakeups
 from store import open_store
 from tests.fakes.loopback import PLATFORM, LoopbackRenderer
@@ -107,7 +108,7 @@ class People:
     # --- a turn ---------------------------------------------------------------------
 
     async def turn(self, *, place: Place = GROUP, sender: Actor = ANNA) -> Claim:
-        await self.accept(self._message("go", place, sender), lane=Lane.TURN)
+        await self.accept(self.message("go", place, sender), lane=Lane.TURN)
         claim = await self.store.claim_turn(worker="w")
         assert claim is not None
         return claim
@@ -140,6 +141,19 @@ class People:
             session=held.session,
             turn=held.turn,
             step=step,
+        )
+
+    async def end(self, claim: Claim) -> None:
+        """Give a turn an empty end."""
+        await self.store.commit_turn(
+            CommitTurn(
+                conversation=claim.conversation,
+                turn=claim.turn,
+                fence=claim.fence,
+                end=TurnEnd.DONE,
+                reply="",
+                parts=(),
+            )
         )
 
     # --- what people do ---------------------------------------------------------------
@@ -207,7 +221,7 @@ class People:
             while any(item.id == accepted.inbound for item in await self.readers.inbox.controls()):
                 continue
 
-    def _message(self, text: str, place: Place, sender: Actor) -> InboundMessage:
+    def message(self, text: str, place: Place, sender: Actor) -> InboundMessage:
         number = next(self.numbers)
         return InboundMessage(
             place=place,
@@ -309,13 +323,15 @@ async def people(
     platforms: tuple[str, ...] = (PLATFORM,),
     toasts: bool = False,
     working: bool = True,
+    access: AccessConfig | None = None,
+    answerable: Callable[[Place], bool] = lambda place: True,
 ) -> AsyncGenerator[People]:
     """Open the store at `path`, with a control worker that runs when `working`."""
     time = clock or ManualClock()
     approvals = config or ApprovalsConfig()
     wakeups = Wakeups()
-    access = Access(
-        AccessConfig(admins=frozenset({str(ROOT)})),
+    judge = Access(
+        access or AccessConfig(admins=frozenset({str(ROOT)})),
         allowed={PLATFORM: frozenset({ANNA.id, BEN.id})},
     )
     renderers = {platform: CardRenderer() for platform in platforms}
@@ -329,8 +345,9 @@ async def people(
         opened = await stack.enter_async_context(open_store(path, clock=time))
         store, readers = opened.store, opened.readers
         questions = readers.questions
+        routing = Routing(readers.channels, renderers, judge, approvals, answerable=answerable)
         broker = ApprovalBroker(
-            store, questions, readers.rules, renderers, access, wakeups, time, approvals
+            store, questions, readers.rules, renderers, judge, wakeups, time, approvals, routing
         )
         decisions = broker.decisions
         presses = Presses(store, questions, renderers, decisions, wakeups, time, approvals)
@@ -340,7 +357,7 @@ async def people(
         commands = CommandReplies(
             readers,
             host,
-            access,
+            judge,
             ApprovalReplies(questions, decisions, time),
             stop,
             time,
@@ -357,7 +374,7 @@ async def people(
                 readers=readers,
                 clock=time,
                 wakeups=wakeups,
-                access=access,
+                access=judge,
                 config=approvals,
                 broker=broker,
                 decisions=decisions,

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from store.sql.columns import place
 from store.sql.lines import lines
 
 _CHANNEL: Final = lines(
@@ -11,6 +12,15 @@ _CHANNEL: Final = lines(
 CHANNELS: Final = _CHANNEL
 AND_CHANNEL_PLATFORM: Final = "\n  AND platform = :platform"
 AND_CHANNEL_SEARCH: Final = "\n  AND (instr(name_folded, :search) > 0 OR chat_key = :search_key)"
+AND_CHANNEL_BEHIND: Final = (
+    "\n  AND (platform, name_folded, id) > (:last_platform, :last_name, :last_id)"
+)
+# Also of one that is gone since: the next page begins behind where it was.
+CHANNEL_POSITION: Final = lines(
+    "SELECT id, platform, name_folded FROM directory",
+    "WHERE platform = :platform AND account = :account AND chat_key = :chat",
+    "  AND thread_key = :thread",
+)
 BY_NAME: Final = "\nORDER BY platform, name_folded, id LIMIT :limit"
 CHANNEL_BY_NAME: Final = _CHANNEL + (
     "\n  AND platform = :platform AND name_folded = :name ORDER BY id LIMIT :limit"
@@ -36,4 +46,12 @@ PLACE_BY_ID: Final = lines(
 HOMES: Final = lines(
     "SELECT platform, account, chat_key, thread_key FROM home_channel",
     "WHERE platform = :platform ORDER BY account LIMIT :limit",
+)
+DIRECT: Final = lines(
+    "SELECT v.id,",
+    place("v"),
+    "FROM conversation v",
+    "WHERE v.platform = :platform AND v.chat_type = 'dm' AND EXISTS (SELECT 1 FROM message m",
+    "  WHERE m.conversation_id = v.id AND m.author = :person)",
+    "ORDER BY v.last_at DESC, v.id DESC LIMIT :limit",
 )

@@ -15,7 +15,7 @@ from gateway.config.load import check, load
 from gateway.config.schema import Config
 from gateway.domain.errors import ConfigError
 from gateway.domain.question import ApproverPolicy
-from gateway.runtime.config import BusyMode, PersonRole
+from gateway.runtime.config import BusyMode, PersonRole, Route
 from mcp_host.network_config import Transport
 from mcp_host.oauth.config import Auth, Flow
 from mcp_host.server_config import McpConfig, PolicyAction, Protocol, ServerConfig, Trust
@@ -215,6 +215,7 @@ ROWS: dict[str, tuple[str, Read, object]] = {
         lambda c: c.approvals.approvers.policy,
         ApproverPolicy.ADMINS,
     ),
+    "approvals.route": ("approvals: {route: home}", lambda c: c.approvals.route, Route.HOME),
     "approvals.quorum": ("approvals: {quorum: 2}", lambda c: c.approvals.quorum, 2),
     "approvals.redact": ("approvals: {redact: [iban]}", lambda c: c.approvals.redact, ("iban",)),
     "tools.tool_search.enabled": (
@@ -483,11 +484,9 @@ def test_keys_of_later_versions_are_known_and_said_to_have_no_effect(tmp_path: P
         "platforms.telegram.streaming",
         "web",
         "mcp_serve",
-        "approvals.route",
     }
     home = Home(tmp_path)
     home.config_file.write_text(
-        "approvals: {route: home}\n"
         "platforms: {telegram: {streaming: true},"
         " discord: {accounts: {a: {gateway_url: x, channel_overrides: {b: {model: m}}}}}}\n"
         "web: {metrics: off}\nmcp_serve: {targets: known}\n"

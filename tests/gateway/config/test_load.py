@@ -119,8 +119,8 @@ def test_unknown_keys_everywhere_stop_nothing(home: Home) -> None:
 
 
 def test_sections_of_later_versions_are_known_and_said_once(home: Home) -> None:
-    found = loaded(home, "web: {listen: 'x', metrics: true}\napprovals: {route: home}\n")
-    assert [item.path for item in found.findings.items] == ["web", "approvals.route"]
+    found = loaded(home, "web: {listen: 'x', metrics: true}\n")
+    assert [item.path for item in found.findings.items] == ["web"]
     assert all("not supported by this version" in item.message for item in found.findings.items)
 
 

@@ -116,7 +116,7 @@ async def test_where_nobody_can_be_asked_nothing_is_asked_and_nothing_runs(
     async with people(tmp_path / "state.db", platforms=()) as chat:
         approval = await ask(chat, await chat.call())
         assert approval.allowed is False
-        assert approval.reason == f"not run: nobody can be asked on {PLATFORM}"
+        assert approval.reason.startswith(f"not run: nobody can be asked on {PLATFORM}: ")
         assert not await chat.readers.questions.pending()
 
 
@@ -355,6 +355,7 @@ async def test_a_question_nobody_waits_for_is_ended_by_the_sweep(tmp_path: Path)
         assert late.body == "Too late: it was not run: no answer in 300 s."
 
 
+@requirement("approval.decide.approvers")
 async def test_two_people_must_agree_when_two_are_asked_for(tmp_path: Path) -> None:
     config = ApprovalsConfig(quorum=2)
     async with people(tmp_path / "state.db", config=config) as chat:

@@ -1,0 +1,81 @@
+"""What is said in a chat beside the cards: that a call waits elsewhere, that a question was declined."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from gateway.domain.canonical import sha256_of
+from gateway.domain.delivery import Origin
+from gateway.domain.ids import Place
+from gateway.domain.operations.deliveries import Enqueue
+from gateway.domain.question import Question
+from gateway.domain.tools import ToolCall
+from gateway.ports import DeliveryStore, FormRequest, Renderer
+from gateway.runtime.cards import card_view, deciders, one_line
+from gateway.runtime.config import ApprovalsConfig
+from gateway.runtime.drafts import Draft
+from gateway.runtime.routing import Routed
+from gateway.runtime.wakeups import Wakeups
+
+_FENCES: Final = re.compile("`{3,}")
+
+
+class Notices:
+    """Says each thing once, however often it is asked to."""
+
+    def __init__(
+        self, store: DeliveryStore, renderers: Mapping[str, Renderer], wakeups: Wakeups
+    ) -> None:
+        self._store = store
+        self._renderers = renderers
+        self._wakeups = wakeups
+
+    async def say(self, place: Place, markdown: str, *, key: str) -> None:
+        """Say something in a place, unless it was said there under this key before."""
+        renderer = self._renderers.get(place.platform)
+        if renderer is None:
+            return
+        await self._store.enqueue(
+            Enqueue(
+                place=place,
+                group_key=key,
+                parts=renderer.text(markdown),
+                origin=Origin.NOTICE,
+            )
+        )
+        self._wakeups.deliveries()
+
+    async def asked_elsewhere(
+        self, question: Question, draft: Draft, routed: Routed, *, config: ApprovalsConfig
+    ) -> None:
+        """Say where the call comes from that it waits, and to further admins what it is."""
+        # A row has no names.
+        question = replace(question, requester=draft.call.requester)
+        if not routed.shown_in.shows_same_as(question.place):
+            who = deciders(question.approvers, question.requester)
+            await self.say(
+                question.place, f"Waiting for approval by {who}.", key=f"waits:{question.id}"
+            )
+        text = _in_words(question, draft, now=question.created_at, config=config)
+        for place in routed.told:
+            await self.say(place, text, key=f"told:{question.id}:{place.session_key}")
+
+    async def declined(self, call: ToolCall, request: FormRequest) -> None:
+        """Say that a server asked something that cannot be asked, and why."""
+        text = f"{one_line(request.server)} asked something that was declined: {request.problem}"
+        digest = sha256_of(f"{request.form.message}\n{request.problem}")[:16]
+        await self.say(call.place, text, key=f"declined:{call.turn}:{call.step}:{call.id}:{digest}")
+
+
+def _in_words(question: Question, draft: Draft, *, now: datetime, config: ApprovalsConfig) -> str:
+    """Return a card without buttons; nothing a server wrote is read as markup."""
+    view = card_view(question, draft.prompt, now=now, config=config)
+    text = "\n".join(part for part in (view.title, view.text, view.arguments, *view.lines) if part)
+    longest = max((len(found) for found in _FENCES.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return (
+        f"{fence}\n{text}\n{fence}\n"
+        f"Decide with `/approve {question.short}` or `/deny {question.short}`."
+    )
