@@ -7,7 +7,7 @@ from functools import partial
 from gateway.domain.delivery import Delivery, Outcome
 from gateway.domain.form import FormState
 from gateway.domain.ids import Account, InboundId
-from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued
+from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued, ParkChat
 from gateway.domain.operations.files import SettleFile
 from gateway.domain.operations.inbound import Accept, Accepted, Duplicate, MigrateChat
 from gateway.domain.operations.pairing import (
@@ -124,6 +124,9 @@ class SqliteStore:
 
     async def mark_delivery(self, outcome: Outcome) -> None:
         await self._do(partial(deliveries.mark_delivery, outcome=outcome))
+
+    async def park_chat(self, park: ParkChat) -> None:
+        await self._do(partial(deliveries.park_chat, park=park))
 
     async def settle_file(self, settle: SettleFile) -> bool:
         return await self._do(partial(attached.settle_file, settle=settle))

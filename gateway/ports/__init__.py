@@ -11,7 +11,9 @@ from gateway.ports.chats import (
     EventSink,
     HealthReporting,
     PressAnswering,
+    Reacting,
     Renderer,
+    Streaming,
     Typing,
 )
 from gateway.ports.clock import Clock
@@ -79,6 +81,7 @@ __all__ = [
     "PressAnswering",
     "QuestionStore",
     "Questions",
+    "Reacting",
     "Readers",
     "Renderer",
     "Rules",
@@ -88,6 +91,7 @@ __all__ = [
     "SentMessages",
     "Store",
     "StoreHealth",
+    "Streaming",
     "ToolHost",
     "TurnStore",
     "Typing",

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.domain.delivery import Delivery, Part, Receipt
+from gateway.domain.files import FileLimits
 from gateway.domain.health import Health
 from gateway.domain.ids import (
     Place,
     QuestionId,
 )
 from gateway.domain.message import InboundEvent
+from gateway.domain.preview import Preview
 from gateway.domain.question import Button
 
 
@@ -19,6 +21,7 @@ class Capabilities:
 
     `max_inline` is how many of the platform's units of arguments a card shows before they
     become a file (CONTRACTS §e), None without a cap. `uploads` false: longer ones are refused.
+    `files` are the limits of files that are sent, None where people are told where they are kept.
     """
 
     max_text: int | None
@@ -28,6 +31,7 @@ class Capabilities:
     threads: bool = False
     uploads: bool = False
     modal_fields: int = 0
+    files: FileLimits | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,4 +150,39 @@ class Typing(Protocol):
 
     async def show_typing(self, place: Place) -> None:
         """Show it for some seconds; cosmetic: left out when the chat is busy, never raises."""
+        ...
+
+
+class Streaming(Protocol):
+    """Optional port: an adapter that can show a reply while it is made.
+
+    All of it is silent and cosmetic. The reply comes through `Adapter.send` as every other.
+    """
+
+    def opening(self, preview: Preview) -> Part | None:
+        """Return the silent message that a preview begins with; pure.
+
+        It goes through `Adapter.send`, so its id outlives the process; an edit without a body
+        takes it away when the reply has been sent. None: what is shown is no message and fades by
+        itself, at the latest when the reply comes.
+        """
+        ...
+
+    async def show_preview(self, preview: Preview) -> float:
+        """Show it, unless the chat is busy; return the seconds until more may be shown.
+
+        Called only when `preview.message` is known, where there is one. Shows no new message.
+
+        Raises:
+            DeliveryDeferred: The platform wants nothing in this chat for a while.
+            AdapterError: It cannot be shown (any more).
+        """
+        ...
+
+
+class Reacting(Protocol):
+    """Optional port: an adapter that can mark a person's message with a reaction."""
+
+    async def show_waiting(self, place: Place, native_id: str) -> bool:
+        """Mark a message as one that is answered later; False when it cannot be. Never raises."""
         ...

@@ -7,7 +7,7 @@ from typing import Protocol
 from gateway.domain.delivery import Delivery, Outcome
 from gateway.domain.form import FormState
 from gateway.domain.ids import Account, InboundId
-from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued
+from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued, ParkChat
 from gateway.domain.operations.inbound import (
     Accept,
     Accepted,
@@ -94,6 +94,8 @@ class TurnStore(Protocol):
     async def commit_turn(self, commit: CommitTurn) -> Committed:
         """End the turn and release the claim: reply, deliveries and event together, or nothing.
 
+        What was shown of the reply while it was made is taken away after the reply is sent.
+
         Raises:
             Fenced: Another worker holds the conversation.
         """
@@ -134,6 +136,10 @@ class DeliveryStore(Protocol):
         ...
 
     async def mark_delivery(self, outcome: Outcome) -> None: ...
+
+    async def park_chat(self, park: ParkChat) -> None:
+        """Send nothing to a chat for a while; a longer pause it has already stays."""
+        ...
 
 
 class PairingStore(Protocol):

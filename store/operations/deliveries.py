@@ -4,7 +4,7 @@ from typing import assert_never
 
 from gateway.domain.delivery import Dead, Delivery, DeliveryKind, Later, Mark, Outcome, Sent, Unsure
 from gateway.domain.ids import ConversationId, DeliveryId, MessageId, QuestionId
-from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued
+from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued, ParkChat
 from store.codec import delivery_from_row, marks_from_text, marks_to_text, ms, storable
 from store.operations.inbound import finish
 from store.operations.outbox import Owner, add_edit, add_parts, next_ords
@@ -83,6 +83,12 @@ def mark_delivery(work: Work, outcome: Outcome) -> None:
             assert_never(outcome)
 
 
+def park_chat(work: Work, park: ParkChat) -> None:
+    """Send nothing to a chat for a while."""
+    chat = rows_of(work, park.place).chat
+    work.run(sql.PARK_CHAT, {"chat_id": chat, "at": ms(park.until)})
+
+
 def _note(work: Work, conversation: ConversationId, text: str) -> MessageId:
     values: dict[str, object] = {"conv": conversation, "body": storable(text), "now": work.now}
     values["seq"], values["session"] = work.one(sql.NOTED, values) or (0, 0)
@@ -113,8 +119,13 @@ def _later(work: Work, later: Later) -> None:
         "error": storable(later.error),
         "marks": _marks(work, later.id, later.marks),
     }
-    # A newer edit of the same message says all that this one would have said.
-    took_effect = work.run(sql.SUPERSEDED, values) or work.run(sql.LATER, values)
+    if work.one(sql.UNWANTED, values) is not None:
+        # It is to be taken away as soon as it is there.
+        _dead(work, Dead(id=later.id, error="superseded"))
+        took_effect = 1
+    else:
+        # A newer edit of the same message says all that this one would have said.
+        took_effect = work.run(sql.SUPERSEDED, values) or work.run(sql.LATER, values)
     if took_effect and later.park_chat:
         work.run(sql.PARK, values)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gateway.domain.delivery import Part
 from gateway.domain.ids import ConversationId, DeliveryId, MessageId, QuestionId, TurnId
+from gateway.domain.preview import REMOVAL, preview_key
 from store.codec import storable
 from store.operations.announcing import attach
 from store.sql import deliveries as sql
@@ -98,3 +99,11 @@ def add_edit(
         "now": work.now,
     }
     return DeliveryId(work.value(sql.EDIT, values))
+
+
+def take_preview_away(work: Work, turn: TurnId) -> None:
+    """Remove what stands for a reply while it is made, after everything that is to be sent by now."""
+    shown = work.one(sql.PREVIEW, {"group_key": preview_key(turn)})
+    if shown is None or work.run(sql.UNSENT, {"delivery": shown["id"]}):
+        return
+    add_edit(work, shown["id"], REMOVAL, origin="turn")

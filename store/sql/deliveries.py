@@ -44,15 +44,15 @@ WHERE id = (SELECT d.id FROM delivery d JOIN chat c ON c.id = d.chat_id
   WHERE d.state = 'ready' AND d.next_at <= :now AND c.platform = :platform
     AND c.account = :account AND coalesce(c.parked_until, 0) <= :now
     AND c.budget_tat <= :now + :burst
-    AND CASE WHEN d.kind = 'edit'
-      THEN EXISTS (SELECT 1 FROM delivery t WHERE t.id = d.edits_id AND t.state = 'sent')
+    AND (d.kind <> 'edit'
+      OR (EXISTS (SELECT 1 FROM delivery t WHERE t.id = d.edits_id AND t.state = 'sent')
         AND NOT EXISTS (SELECT 1 FROM delivery e
                         WHERE e.conversation_id = d.conversation_id AND e.edits_id = d.edits_id
-                          AND e.state IN ('ready', 'sending', 'uncertain') AND e.id < d.id)
-      ELSE NOT EXISTS (SELECT 1 FROM delivery p
-                       WHERE p.conversation_id = d.conversation_id AND p.ord < d.ord
-                         AND p.kind <> 'edit' AND p.state IN ('ready', 'sending', 'uncertain'))
-    END
+                          AND e.state IN ('ready', 'sending', 'uncertain') AND e.id < d.id)))
+    AND ((d.kind = 'edit' AND d.body <> '')
+      OR NOT EXISTS (SELECT 1 FROM delivery p
+                     WHERE p.conversation_id = d.conversation_id AND p.ord < d.ord
+                       AND p.kind <> 'edit' AND p.state IN ('ready', 'sending', 'uncertain')))
   ORDER BY d.next_at, d.id LIMIT 1)
 RETURNING id, chat_id, kind
 """
@@ -83,6 +83,22 @@ UPDATE delivery SET state = 'dead', last_error = 'superseded', lease_owner = NUL
 WHERE id = :delivery AND kind = 'edit' AND state IN ('sending', 'uncertain')
   AND EXISTS (SELECT 1 FROM delivery e
               WHERE e.edits_id = delivery.edits_id AND e.kind = 'edit' AND e.state = 'ready')
+"""
+
+UNWANTED: Final = """
+SELECT 1 FROM delivery e
+WHERE e.edits_id = :delivery AND e.kind = 'edit' AND e.state = 'ready' AND e.body = ''
+"""
+
+PREVIEW: Final = "SELECT id FROM delivery WHERE group_key = :group_key AND part = 0"
+
+UNSENT: Final = """
+UPDATE delivery SET state = 'dead', last_error = 'superseded'
+WHERE id = :delivery AND state = 'ready'
+"""
+
+PARK_CHAT: Final = """
+UPDATE chat SET parked_until = :at WHERE id = :chat_id AND coalesce(parked_until, 0) < :at
 """
 
 PARK: Final = """

@@ -47,3 +47,11 @@ class ClaimDelivery:
     lease_until: datetime
     cost_ms: Mapping[DeliveryKind, int]
     burst_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParkChat:
+    """Leave the chat of a place alone until then: its platform asked for that."""
+
+    place: Place
+    until: datetime
