@@ -52,7 +52,7 @@ def list_all(
     everything: Annotated[bool, typer.Option("--all", help="Settled ones too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List what waits for a decision, or everything that was ever asked."""
+    """List what waits for a decision; with --all everything ever asked, and every try to decide."""
     found = _run(_questions(ctx, everything=everything))
     if as_json:
         print_json({"approvals": found})
@@ -77,6 +77,10 @@ def show(ctx: typer.Context, identifier: Identifier, *, as_json: AsJson = False)
         print_data(found["body"])
     if found["arguments"] is not None:
         print_data(json.dumps(found["arguments"], indent=2, ensure_ascii=False))
+    for attempt in found["attempts"]:
+        print_data("{by} via {via}: {action}, {outcome}".format(**attempt))
+    if found["result"]:
+        print_data(f"its call: {found['result']}")
 
 
 @app.command()
@@ -137,7 +141,7 @@ async def _reading(ctx: typer.Context) -> "AsyncGenerator[Readers | None]":
 
 
 async def _questions(ctx: typer.Context, *, everything: bool) -> Sequence[Mapping[str, Any]]:
-    from gateway.control.shapes import question_json
+    from gateway.control.shapes import question_json, record_json
 
     async with _reading(ctx) as readers:
         if readers is None:
@@ -146,21 +150,29 @@ async def _questions(ctx: typer.Context, *, everything: bool) -> Sequence[Mappin
         if not everything:
             pending = await readers.questions.open(limit=MAX_OPEN)
             return [question_json(item, redact=redact) for item in pending]
-        found: list[Question] = []
+        found: list[Mapping[str, Any]] = []
         page = await readers.questions.page(limit=PAGE)
         while page:
-            found += page
+            listed = [item for item in page if item.kind in _LISTED]
+            records = await readers.questions.records([item.id for item in listed])
+            found += [
+                {**question_json(item, redact=redact), **record_json(records[item.id])}
+                for item in listed
+            ]
             page = await readers.questions.page(before=page[-1].id, limit=PAGE)
-    return [question_json(item, redact=redact) for item in found if item.kind in _LISTED]
+    return found
 
 
 async def _question(ctx: typer.Context, identifier: str) -> Mapping[str, Any]:
-    from gateway.control.shapes import question_json
+    from gateway.control.shapes import question_json, record_json
 
     async with _reading(ctx) as readers:
         if readers is None:
             raise NoSuch("question", identifier)
-        return question_json(await _find(readers, identifier), redact=_redact(ctx))
+        question = await _find(readers, identifier)
+        records = await readers.questions.records([question.id])
+        shown = question_json(question, redact=_redact(ctx))
+        return {**shown, **record_json(records[question.id])}
 
 
 async def _rules(ctx: typer.Context) -> Sequence[Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from gateway.domain.form import UNSET, FieldKind, Form, FormField, FormState, Op
 from gateway.domain.ids import Actor, ChatType, Place, QuestionId
 from gateway.domain.operations.pairing import Pairing
 from gateway.domain.operations.upkeep import StandingRule
-from gateway.domain.question import Action, Question, QuestionKind, QuestionState
+from gateway.domain.question import Action, Question, QuestionKind, QuestionState, Record
 from gateway.runtime.redact import redacted
 
 Json = Mapping[str, Any]
@@ -60,6 +60,24 @@ def question_json(question: Question, *, redact: Sequence[str]) -> dict[str, Any
         "decided_at": None if decision is None else ms(decision.at),
         "reason": "" if decision is None else decision.reason,
         **({} if question.form is None else {"message": question.form.message}),
+    }
+
+
+def record_json(record: Record) -> dict[str, Any]:
+    """Return what the books hold of a question."""
+    return {
+        "result": record.result,
+        "attempts": [
+            {
+                "by": str(item.by),
+                "via": item.via.value,
+                "action": item.action.value,
+                "outcome": item.outcome,
+                "reason": item.reason,
+                "at": ms(item.at),
+            }
+            for item in record.attempts
+        ],
     }
 
 

@@ -112,6 +112,26 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try to decide; `outcome` is `counted`, or why it changed nothing."""
+
+    by: Actor
+    via: Surface
+    action: Action
+    outcome: str
+    at: datetime
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What the books hold of a question: every try, and what its call gave, "" while it did not run."""
+
+    attempts: tuple[Attempt, ...] = ()
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """One question as its row holds it; `arguments` is the exact text that will run.
 

@@ -43,7 +43,7 @@ from gateway.domain.operations.upkeep import (
     AddAudit,
     StandingRule,
 )
-from gateway.domain.question import Button, Question
+from gateway.domain.question import Button, Question, Record
 from gateway.domain.tools import (
     ToolSpec,
 )
@@ -166,6 +166,10 @@ class Questions(Protocol):
 
     async def page(self, *, before: str | None = None, limit: int) -> Sequence[Question]:
         """All, newest first; `before` is a question id."""
+        ...
+
+    async def records(self, questions: Sequence[QuestionId]) -> Mapping[QuestionId, Record]:
+        """What the books hold of these questions."""
         ...
 
     async def by_token(self, token: str) -> tuple[Question, Button] | None: ...

@@ -149,20 +149,21 @@ class Decisions:
         actor: Actor,
         surface: Surface,
         action: Action,
+        why: Why = Why.NOT_ALLOWED,
         inbound: InboundId | None = None,
     ) -> Refused:
-        """Note an attempt of somebody who may not; the question stays as it is."""
+        """Note an attempt that changes nothing; the question stays as it is."""
         await self._store.refuse(
             RefuseAttempt(
                 question=question.id,
                 actor=actor,
                 surface=surface,
                 action=action,
-                why=Why.NOT_ALLOWED,
+                why=why,
                 inbound=inbound,
             )
         )
-        return Refused(why=Why.NOT_ALLOWED, question=question)
+        return Refused(why=why, question=question)
 
     async def withdraw(self, questions: Sequence[Question], *, reason: str) -> None:
         """Cancel what is still pending among `questions`, each card saying why."""

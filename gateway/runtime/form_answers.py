@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from gateway.domain.form import Form, FormState
 from gateway.domain.ids import Actor
-from gateway.domain.operations.questions import Refused, Ruling, Stale, Why
+from gateway.domain.operations.questions import Ruling, Stale, Why
 from gateway.domain.question import Action, Question, QuestionState, Surface
 from gateway.ports import Clock, Questions
 from gateway.runtime.decisions import Decisions
@@ -83,11 +83,15 @@ class FormAnswers:
         if isinstance(step, Leave):
             return await self._decide(question, action, actor, surface)
         if question.state is not QuestionState.PENDING:
-            expired = question.state is QuestionState.EXPIRED
-            return Refused(why=Why.EXPIRED if expired else Why.LATE, question=question)
-        if question.expires_at <= self._clock.now():
-            return Refused(why=Why.EXPIRED, question=question)
-        return await self._step(question, question.form or Form(message=""), step, actor, surface)
+            late = Why.EXPIRED if question.state is QuestionState.EXPIRED else Why.LATE
+        elif question.expires_at <= self._clock.now():
+            late = Why.EXPIRED
+        else:
+            form = question.form or Form(message="")
+            return await self._step(question, form, step, actor, surface)
+        return await self._decisions.refuse(
+            question, actor=actor, surface=surface, action=action, why=late
+        )
 
     async def state_of(self, question: Question) -> FormState:
         """Return how far a form has come."""

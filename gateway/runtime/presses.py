@@ -7,7 +7,7 @@ from typing import Final
 from gateway.domain.form import Form, FormState
 from gateway.domain.ids import Actor, InboundId, Place
 from gateway.domain.message import ButtonPressed, FormSubmitted
-from gateway.domain.operations.questions import RefuseAttempt, Ruling, Stale, Why
+from gateway.domain.operations.questions import Ruling, Stale, Why
 from gateway.domain.question import Action, Button, Question, QuestionKind, QuestionState, Surface
 from gateway.ports import Clock, Questions, QuestionStore, Renderer
 from gateway.runtime.cards import no_answer
@@ -62,7 +62,7 @@ class Presses:
             return refused
         if question.form is None or button.action in _ENDING:
             return await self._decide(question, button, event.sender)
-        closed = self._closed(question, button.action, event.sender)
+        closed = await self._closed(question, button.action, event.sender)
         if closed is not None:
             return closed
         return await self._form_press(question, question.form, button, event.sender, inbound)
@@ -76,7 +76,7 @@ class Presses:
         refused = await self._refused(question, Action.ANSWER, event.sender, event.place)
         if refused is not None:
             return refused
-        closed = self._closed(question, Action.ANSWER, event.sender)
+        closed = await self._closed(question, Action.ANSWER, event.sender)
         if closed is not None:
             return closed
         state = await self._questions.form_state(question.id)
@@ -148,14 +148,8 @@ class Presses:
         self, question: Question, action: Action, actor: Actor, place: Place
     ) -> Answered | None:
         if not place.shows_same_as(question.shown_in):
-            await self._store.refuse(
-                RefuseAttempt(
-                    question=question.id,
-                    actor=actor,
-                    surface=Surface.BUTTON,
-                    action=action,
-                    why=Why.NOT_ALLOWED,
-                )
+            await self._decisions.refuse(
+                question, actor=actor, surface=Surface.BUTTON, action=action
             )
             return Answered(text=ELSEWHERE)
         if self._decisions.may(question, actor=actor, action=action):
@@ -165,9 +159,14 @@ class Presses:
         )
         return Answered(text=refusal(refused.why, question, actor=actor, action=action))
 
-    def _closed(self, question: Question, action: Action, actor: Actor) -> Answered | None:
+    async def _closed(self, question: Question, action: Action, actor: Actor) -> Answered | None:
         if question.state is not QuestionState.PENDING:
-            return Answered(text=late(question, actor=actor, action=action))
-        if question.expires_at <= self._clock.now():
-            return Answered(text=f"Too late: it was {no_answer(question)}.")
-        return None
+            why, text = Why.LATE, late(question, actor=actor, action=action)
+        elif question.expires_at <= self._clock.now():
+            why, text = Why.EXPIRED, f"Too late: it was {no_answer(question)}."
+        else:
+            return None
+        await self._decisions.refuse(
+            question, actor=actor, surface=Surface.BUTTON, action=action, why=why
+        )
+        return Answered(text=text)

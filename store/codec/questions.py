@@ -10,6 +10,7 @@ from gateway.domain.question import (
     Action,
     ApproverPolicy,
     Approvers,
+    Attempt,
     Button,
     Decision,
     Question,
@@ -112,6 +113,18 @@ def action_or_withdraw(text: str | None) -> Action:
         return Action(text or "")
     except ValueError:
         return Action.WITHDRAW
+
+
+def attempt_from_row(row: RowLike) -> Attempt:
+    """Read a `vote` row."""
+    return Attempt(
+        by=actor_from_text(row["actor"]),
+        via=Surface(row["surface"]),
+        action=Action(row["action"]),
+        outcome=clean(row["outcome"]),
+        at=from_ms(row["at"]),
+        reason=clean(row["reason"]),
+    )
 
 
 def button_from_row(row: RowLike) -> Button:

@@ -1,6 +1,6 @@
 """Questions with their buttons and how far their forms have come."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -8,15 +8,19 @@ from gateway.domain.conversation import Ambiguous
 from gateway.domain.errors import NotFound
 from gateway.domain.form import FormState
 from gateway.domain.ids import Place, QuestionId, TurnId
-from gateway.domain.question import Button, Question
+from gateway.domain.question import Button, Question, Record
 from gateway.ports import Clock
 from store.codec import (
+    RowLike,
+    attempt_from_row,
     button_from_row,
+    clean,
     form_state_from_row,
     from_ms_or_none,
     ms,
     question_from_row,
     storable,
+    to_json,
 )
 from store.readers.database import Database
 from store.readers.decoding import decode_each
@@ -110,6 +114,24 @@ class QuestionReader:
                 sql.QUESTIONS_OLDER, at=bound["created_at"], id=before, limit=limit
             )
         return decode_each(rows, question_from_row, what="question")
+
+    async def records(self, questions: Sequence[QuestionId]) -> Mapping[QuestionId, Record]:
+        """Return every try to decide these questions, and what their calls gave."""
+        these = to_json(list(questions))
+        async with self._database.snapshot() as read:
+            attempts = await read.all(sql.ATTEMPTS, questions=these)
+            results = await read.all(sql.RESULTS, questions=these)
+        gave = {clean(row["id"]): clean(row["state"]) for row in results}
+        tried: dict[str, list[RowLike]] = {}
+        for row in attempts:
+            tried.setdefault(clean(row["question_id"]), []).append(row)
+        return {
+            question: Record(
+                attempts=decode_each(tried.get(question, ()), attempt_from_row, what="vote"),
+                result=gave.get(question, ""),
+            )
+            for question in questions
+        }
 
     async def by_token(self, token: str) -> tuple[Question, Button] | None:
         """Return what a button means, whatever became of its question."""

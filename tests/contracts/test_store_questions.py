@@ -23,7 +23,15 @@ from gateway.domain.operations.questions import (
     Why,
     Withdraw,
 )
-from gateway.domain.question import Action, Question, QuestionKind, QuestionState, Surface
+from gateway.domain.operations.turns import DoneStep, SentStep, StepState
+from gateway.domain.question import (
+    Action,
+    Question,
+    QuestionKind,
+    QuestionState,
+    Record,
+    Surface,
+)
 from gateway.domain.tools import ToolSpec
 from store import OpenStore
 from tests.contracts.values import (
@@ -46,6 +54,7 @@ from tests.contracts.values import (
     sending,
 )
 from tests.support.clock import NOON, ManualClock
+from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -255,6 +264,55 @@ async def test_a_decision_says_why_it_changed_nothing(
     ]
     assert whys == [Why.UNKNOWN, Why.NOT_OFFERED, Why.CHANGED, Why.EXPIRED, Why.EXPIRED]
     assert (await found(opened, asked.id)).state is QuestionState.EXPIRED
+
+
+@requirement("approval.decide.audit")
+async def test_the_books_hold_every_try_and_what_the_call_gave(
+    opened: OpenStore, clock: ManualClock
+) -> None:
+    await opened.store.accept(message("go"))
+    claim = await opened.store.claim_turn(worker="w")
+    assert claim is not None
+    await opened.store.record_steps(record(claim, planned=(planned(1),)))
+    asked = await opened.store.ask(ask(question(claim=claim, step=1)))
+    other = await opened.store.ask(ask(question(2)))
+    await opened.store.refuse(
+        RefuseAttempt(
+            question=asked.id,
+            actor=BEN,
+            surface=Surface.BUTTON,
+            action=Action.ALLOW_ONCE,
+            why=Why.NOT_ALLOWED,
+        )
+    )
+    clock.advance(5)
+    await opened.store.decide(replace(decide(asked), reason="as agreed"))
+    await opened.store.decide(decide(asked, Action.DENY, by=CARA))
+    before = await opened.readers.questions.records([asked.id, other.id])
+    await opened.store.record_steps(record(claim, sent=(SentStep(n=1, question=asked.id),)))
+    done = DoneStep(n=1, state=StepState.OK, result="{}")
+    await opened.store.record_steps(record(claim, done=(done,)))
+
+    after = await opened.readers.questions.records([asked.id])
+
+    assert before[other.id] == Record()
+    assert before[asked.id].result == ""
+    assert [
+        (str(item.by), item.via, item.action, item.outcome, item.reason, item.at)
+        for item in after[asked.id].attempts
+    ] == [
+        ("telegram:2", Surface.BUTTON, Action.ALLOW_ONCE, "not_allowed", "", NOON),
+        (
+            "telegram:1",
+            Surface.BUTTON,
+            Action.ALLOW_ONCE,
+            "counted",
+            "as agreed",
+            NOON + timedelta(seconds=5),
+        ),
+        ("telegram:3", Surface.BUTTON, Action.DENY, "late", "", NOON + timedelta(seconds=5)),
+    ]
+    assert after[asked.id].result == "ok"
 
 
 async def test_a_quorum_counts_different_people_and_one_denial_ends_it(opened: OpenStore) -> None:

@@ -76,7 +76,7 @@ def test_a_target_that_is_none_sends_nothing_anywhere(
     assert sent(service, "lost") == []
 
 
-@requirement("approval.decide.surfaces")
+@requirement("approval.decide.surfaces", "approval.decide.audit", "design.approvals.json")
 def test_the_shell_decides_what_waits_in_a_chat(running: House, service: TelegramProcess) -> None:
     home = running.path
     first = asked(service, "milk")
@@ -112,6 +112,13 @@ def test_the_shell_decides_what_waits_in_a_chat(running: House, service: Telegra
     everything = json.loads(hermes(home, "approvals", "list", "--all", "--json").stdout)
     states = [(item["state"], item["decided_via"]) for item in everything["approvals"]]
     assert states == [("allowed", "cli"), ("denied", "cli")]
+    books = [(item["arguments"]["text"], item["result"]) for item in everything["approvals"]]
+    assert books == [("bread", "ok"), ("milk", "")]
+    tried = [
+        (attempt["action"], attempt["outcome"], attempt["via"], attempt["reason"])
+        for attempt in everything["approvals"][1]["attempts"]
+    ]
+    assert tried == [("deny", "counted", "cli", "not today"), ("allow-once", "late", "cli", "")]
     revoked = hermes(home, "approvals", "revoke", rules[0]["id"])
     again = hermes(home, "approvals", "revoke", rules[0]["id"])
     assert (revoked.returncode, again.returncode) == (0, 3)

@@ -151,11 +151,13 @@ def test_without_a_gateway_the_shell_decides_for_the_next_one(
     assert telegram.runs == ["late"]
 
 
+@requirement("design.approvals.json")
 def test_a_fresh_home_has_nothing_to_list(house: House) -> None:
     for command, key in (("list", "approvals"), ("rules", "rules")):
         done = hermes(house.path, "approvals", command, "--json")
         assert (done.returncode, json.loads(done.stdout)) == (0, {key: []})
-    assert hermes(house.path, "approvals", "show", "abcd").returncode == 3
+    for command in ("show", "allow", "deny"):
+        assert hermes(house.path, "approvals", command, "abcd").returncode == 3
     assert not (house.path / "state.db").exists()
 
 

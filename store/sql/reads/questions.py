@@ -40,4 +40,13 @@ BUTTONS: Final = (
 FORM_STATE: Final = (
     "SELECT rev, field, answers, skipped FROM form_progress WHERE question_id = :question"
 )
+_THESE: Final = "IN (SELECT value FROM json_each(:questions))"
+ATTEMPTS: Final = lines(
+    "SELECT id, question_id, actor, surface, action, outcome, reason, at FROM vote",
+    f"WHERE question_id {_THESE} ORDER BY question_id, id",
+)
+RESULTS: Final = lines(
+    "SELECT q.id, s.state FROM question q JOIN step s ON s.turn_id = q.turn_id AND s.n = q.step_n",
+    f"WHERE q.id {_THESE} AND q.consumed_at IS NOT NULL",
+)
 NEXT_EXPIRY: Final = "SELECT min(expires_at) AS at FROM question WHERE state = 'pending'"

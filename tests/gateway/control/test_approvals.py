@@ -87,7 +87,7 @@ async def test_whoever_is_late_is_told_who_was_first_and_nothing_runs_twice(
     assert len(office.tools.ran) == 1
 
 
-@requirement("fault.f45")
+@requirement("fault.f45", "approval.decide.surfaces")
 async def test_a_press_in_the_chat_comes_before_the_shell(tmp_path: Path) -> None:
     async with asked(tmp_path) as (office, question):
         token = token_of(office.chat.cards()[0], "Deny")
@@ -156,6 +156,7 @@ async def test_an_id_that_names_nothing_is_not_found(tmp_path: Path, name: str) 
     assert (prefix[0], prefix[1]["approval_id"]) == (200, question)
 
 
+@requirement("approval.decide.surfaces")
 @pytest.mark.parametrize("allowed", [True, False])
 async def test_the_bridge_decides_only_where_it_may(tmp_path: Path, *, allowed: bool) -> None:
     async with asked(tmp_path, bridge_decides=allowed) as (office, question):
@@ -193,6 +194,7 @@ async def test_a_program_that_the_gateway_started_may_not_decide(tmp_path: Path)
     assert [item.id for item in pending] == [question]
 
 
+@requirement("approval.grants")
 async def test_a_rule_is_revoked_once(tmp_path: Path) -> None:
     async with asked(tmp_path, times=2) as (office, question):
         await office.client.decide(question, action=Action.ALLOW_SESSION, surface=Surface.DASHBOARD)
