@@ -82,6 +82,23 @@ def open_reader(path: Path, *, busy_seconds: float) -> sqlite3.Connection:
     return raw
 
 
+def is_ready(raw: sqlite3.Connection, path: Path) -> bool:
+    """Say whether a database holds our tables by now, or is still being made.
+
+    Raises:
+        ForeignDatabase: The file belongs to another application.
+        SchemaTooNew: A newer version of this program wrote it.
+    """
+    version = _number(raw, "PRAGMA user_version")
+    if version > SCHEMA_VERSION:
+        raise SchemaTooNew(str(path), version, SCHEMA_VERSION)
+    if _number(raw, "PRAGMA application_id") != APPLICATION_ID and _number(
+        raw, "SELECT count(*) FROM sqlite_schema"
+    ):
+        raise ForeignDatabase(str(path))
+    return version > 0
+
+
 def _is_new(path: Path) -> bool:
     if _size(path):
         return False

@@ -14,6 +14,7 @@ from gateway.cli.mcp_edit import add, disable, enable, remove
 from gateway.cli.mcp_home import at_terminal, entry_of, load_home, logs_of, redactor_of
 from gateway.cli.mcp_login import login, logout, reauth
 from gateway.cli.mcp_report import called, empty_report, report_of, tell_report
+from gateway.cli.mcp_serve import serve
 from gateway.cli.output import print_data, print_json, say
 from gateway.cli.rest_of_line import RestOfLine
 
@@ -38,6 +39,7 @@ app.command("login")(login)
 app.command("reauth")(reauth)
 app.command("logout")(logout)
 app.command("client-document")(client_document)
+app.command("serve")(serve)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A server of mcp_servers.")]

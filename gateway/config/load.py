@@ -177,7 +177,7 @@ def _assemble(
         store=reader.store(),
         logging=reader.logging(),
         platforms=reader.plain("platforms"),
-        mcp_serve=reader.plain("mcp_serve"),
+        mcp_serve=reader.mcp_serve(),
         web=reader.plain("web"),
     )
     return Loaded(

@@ -12,6 +12,7 @@ from gateway.runtime.config import (
     ToolSearchConfig,
 )
 from gateway.telemetry.config import LoggingConfig
+from mcp_host.bridge.config import BridgeConfig
 from mcp_host.server_config import McpConfig, ServerConfig
 from store.config import StoreConfig
 
@@ -27,8 +28,8 @@ class ToolsConfig:
 class Config:
     """What is in force. `model` None is guided mode; `workspace` is absolute and never moves.
 
-    `platforms`, `mcp_serve` and `web` are kept resolved as they are written: each platform's
-    adapter reads its own section, and nothing of this version reads `web`.
+    `platforms` and `web` are kept resolved as they are written: each platform's adapter reads its
+    own section, and nothing of this version reads `web`.
     """
 
     workspace: Path
@@ -44,5 +45,5 @@ class Config:
     store: StoreConfig = field(default_factory=StoreConfig, repr=False)
     logging: LoggingConfig = field(default_factory=LoggingConfig)
     platforms: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
-    mcp_serve: Mapping[str, object] = field(default_factory=dict[str, object])
+    mcp_serve: BridgeConfig = field(default_factory=BridgeConfig)
     web: Mapping[str, object] = field(default_factory=dict[str, object])

@@ -15,6 +15,7 @@ from gateway.domain.question import ApproverPolicy, Approvers
 from gateway.providers.config import Keys, ModelConfig, parse_model
 from gateway.runtime.config import AccessConfig, ApprovalsConfig, GatewayConfig
 from gateway.telemetry.config import LoggingConfig
+from mcp_host.bridge.config import BridgeConfig
 from store.config import StoreConfig
 
 T = TypeVar("T")
@@ -92,6 +93,10 @@ class SectionReader:
         except ConfigError as problem:
             self.findings.append(error(problem.path, problem.problem))
             return None
+
+    def mcp_serve(self) -> BridgeConfig:
+        """Read `mcp_serve`."""
+        return self._section("mcp_serve", BridgeConfig)
 
     def plain(self, name: str) -> dict[str, object]:
         """Return a section nothing of this version reads."""

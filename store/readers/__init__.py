@@ -1,11 +1,11 @@
 """The read ports of `gateway.ports` on the SQLite file. Nothing here can write."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gateway.ports import Clock, Readers
 from store.readers.books import BookReader
@@ -29,21 +29,29 @@ POLL_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenReaders:
-    """The ports, and `notify`: called on the loop after a commit that wrote an event."""
+    """The ports, and `notify`: called on the loop after a commit that wrote an event.
+
+    `watch` calls it for the commits of another process, until it is cancelled.
+    """
 
     ports: Readers
     notify: Callable[[], None]
+    watch: Callable[[], Coroutine[Any, Any, None]]
 
 
 @asynccontextmanager
-async def open_readers(path: Path, *, clock: Clock) -> AsyncGenerator[OpenReaders]:
+async def open_readers(
+    path: Path, *, clock: Clock, late: bool = False
+) -> AsyncGenerator[OpenReaders]:
     """Open the read ports of a store; they close with the block.
+
+    `late`: a store that is not there yet reads as an empty one.
 
     Raises:
         NotFound: There is no such file.
     """
     bell = Bell()
-    async with open_database(path) as database:
+    async with open_database(path, late=late) as database:
         ports = Readers(
             events=Events(database, bell),
             inbox=InboxReader(database),
@@ -59,10 +67,17 @@ async def open_readers(path: Path, *, clock: Clock) -> AsyncGenerator[OpenReader
         )
         poll = asyncio.create_task(_poll(bell, clock), name="store:poll")
         try:
-            yield OpenReaders(ports=ports, notify=bell.ring)
+            yield OpenReaders(ports=ports, notify=bell.ring, watch=lambda: _watch(path, bell.ring))
         finally:
             poll.cancel()
             await asyncio.wait([poll])
+
+
+async def _watch(path: Path, notify: Callable[[], None]) -> None:
+    # Who is told of commits by their writer needs none of it.
+    from store.readers.watching import watch_commits
+
+    await watch_commits(path, notify)
 
 
 async def _poll(bell: Bell, clock: Clock) -> None:

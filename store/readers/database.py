@@ -16,7 +16,7 @@ import aiosqlite
 
 from gateway.domain.errors import NotFound, StoreBusy
 from store.codec import RowLike
-from store.engine import open_reader
+from store.engine import is_ready, open_reader
 
 POOL_SIZE: Final = 3
 BUSY_SECONDS: Final = 10.0
@@ -40,50 +40,83 @@ class Read:
         rows = await self.all(statement, **values)
         return rows[0] if rows else None
 
+    async def begin(self) -> None:
+        """Let the following statements see the store as the first of them finds it."""
+        await self._connection.execute_fetchall("BEGIN")
+
+    async def end(self) -> None:
+        """End what `begin` began."""
+        await self._connection.rollback()
+
+
+class _Nothing(Read):
+    """Reads a store that is not there yet."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def all(self, statement: str, **values: object) -> Sequence[RowLike]:
+        del statement, values
+        return ()
+
+    async def begin(self) -> None:
+        return
+
+    async def end(self) -> None:
+        return
+
+
+class _NotYet(Exception):
+    """The file is not there, or nothing is in it."""
+
 
 class Database:
     """Reads the store's file; made by `open_database`.
 
     Raises:
         StoreBusy: From every method; the file is locked, away or damaged, and nothing was read.
+        ForeignDatabase, SchemaTooNew: Likewise; it is none that this version can read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, late: bool = False) -> None:
         self._path = path
+        self._late = late
         self._free = asyncio.Semaphore(POOL_SIZE)
         self._idle: list[aiosqlite.Connection] = []
 
     async def all(self, statement: str, **values: object) -> Sequence[RowLike]:
         """Return every row of one statement."""
-        async with self._connection() as connection:
-            return await Read(connection).all(statement, **values)
+        async with self._read() as read:
+            return await read.all(statement, **values)
 
     async def first(self, statement: str, **values: object) -> RowLike | None:
         """Return the first row of one statement, or None."""
-        async with self._connection() as connection:
-            return await Read(connection).first(statement, **values)
+        async with self._read() as read:
+            return await read.first(statement, **values)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[Read]:
         """Let all statements inside see the store as the first one found it."""
-        async with self._connection() as connection:
+        async with self._read() as read:
             try:
-                await connection.execute_fetchall("BEGIN")
-                yield Read(connection)
+                await read.begin()
+                yield read
             finally:
-                await connection.rollback()
+                await read.end()
 
     async def close(self) -> None:
         """End the connections; none may be in use."""
         await _end(self._idle)
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncGenerator[aiosqlite.Connection]:
+    async def _read(self) -> AsyncGenerator[Read]:
         await self._turn()
         connection: aiosqlite.Connection | None = None
         try:
             connection = self._idle.pop() if self._idle else await self._connect()
-            yield connection
+            yield Read(connection)
+        except _NotYet:
+            yield _Nothing()
         except sqlite3.Error as error:
             # The next read opens the file anew: what went wrong may lie in this connection.
             if connection is not None:
@@ -103,9 +136,22 @@ class Database:
             raise StoreBusy("too many reads at once") from error
 
     async def _connect(self) -> aiosqlite.Connection:
-        return await aiosqlite.Connection(
-            lambda: open_reader(self._path, busy_seconds=BUSY_SECONDS), _UNUSED_CHUNK
-        )
+        return await aiosqlite.Connection(self._open, _UNUSED_CHUNK)
+
+    def _open(self) -> sqlite3.Connection:
+        if not self._late:
+            return open_reader(self._path, busy_seconds=BUSY_SECONDS)
+        if not self._path.exists():
+            raise _NotYet
+        raw = open_reader(self._path, busy_seconds=BUSY_SECONDS)
+        try:
+            if is_ready(raw, self._path):
+                return raw
+        except BaseException:
+            raw.close()
+            raise
+        raw.close()
+        raise _NotYet
 
 
 async def _end(connections: Iterable[aiosqlite.Connection]) -> None:
@@ -118,15 +164,17 @@ async def _end(connections: Iterable[aiosqlite.Connection]) -> None:
 
 
 @asynccontextmanager
-async def open_database(path: Path) -> AsyncGenerator[Database]:
+async def open_database(path: Path, *, late: bool = False) -> AsyncGenerator[Database]:
     """Open the file for reading; its connections are made when they are first needed.
+
+    `late`: it may be made only after this; until then it reads as an empty one.
 
     Raises:
         NotFound: There is no such file.
     """
-    if not await asyncio.to_thread(path.exists):
+    if not (late or await asyncio.to_thread(path.exists)):
         raise NotFound("database", path)
-    database = Database(path)
+    database = Database(path, late=late)
     try:
         yield database
     finally:

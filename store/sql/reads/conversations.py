@@ -23,26 +23,25 @@ AND_BEFORE: Final = "\n  AND (v.last_at, v.id) < (:at, :id)"
 NEWEST: Final = "\nORDER BY v.last_at DESC, v.id DESC LIMIT :limit"
 AND_KEY: Final = f"\n  AND v.id = {CONVERSATION_OF_KEY}"
 
-SESSIONS: Final = lines(
+_SESSION: Final = lines(
     "SELECT id, n, title, model, message_count, input_tokens, output_tokens, started_at, ended_at",
-    "FROM session WHERE conversation_id = :conversation ORDER BY n DESC LIMIT :limit",
+    "FROM session",
 )
-SESSION: Final = lines(
-    "SELECT id, n, title, model, message_count, input_tokens, output_tokens, started_at, ended_at",
-    "FROM session WHERE id = :session",
+SESSIONS: Final = lines(
+    _SESSION, "WHERE conversation_id = :conversation ORDER BY n DESC LIMIT :limit"
+)
+SESSION: Final = lines(_SESSION, "WHERE id = :session")
+SESSION_NUMBERED: Final = lines(_SESSION, "WHERE conversation_id = :conversation AND n = :n")
+SESSION_OF: Final = lines(
+    _SESSION,
+    "WHERE id = (SELECT session_id FROM message",
+    "  WHERE id = :message AND conversation_id = :conversation)",
 )
 # The books of a session are summed up in its row, by the transaction that writes each of them.
 SPENT: Final = lines(
     "SELECT count(*) AS sessions, coalesce(sum(input_tokens), 0) AS input_tokens,",
     "  coalesce(sum(output_tokens), 0) AS output_tokens",
     "FROM session WHERE conversation_id = :conversation",
-)
-
-SESSION_OF: Final = lines(
-    "SELECT s.id, s.n, s.title, s.message_count, s.input_tokens, s.output_tokens, s.started_at,",
-    "  s.ended_at",
-    "FROM message m JOIN session s ON s.id = m.session_id",
-    "WHERE m.id = :message AND m.conversation_id = :conversation",
 )
 
 _MESSAGE: Final = "SELECT id, session_id, role, author, author_name, body, created_at FROM message"

@@ -390,6 +390,21 @@ ROWS: dict[str, tuple[str, Read, object]] = {
         lambda c: _server(c).max_connections,
         2,
     ),
+    "mcp_serve.allow_approvals": (
+        "mcp_serve: {allow_approvals: off}",
+        lambda c: c.mcp_serve.allow_approvals,
+        False,
+    ),
+    "mcp_serve.targets": (
+        "mcp_serve: {targets: [telegram:1]}",
+        lambda c: c.mcp_serve.targets,
+        ("telegram:1",),
+    ),
+    "mcp_serve.folders": (
+        "mcp_serve: {folders: [/srv]}",
+        lambda c: c.mcp_serve.folders,
+        ("/srv",),
+    ),
     "logging.level": ("logging: {level: debug}", lambda c: c.logging.level.value, "debug"),
     "logging.format": ("logging: {format: json}", lambda c: c.logging.format.value, "json"),
 }
@@ -483,13 +498,12 @@ def test_keys_of_later_versions_are_known_and_said_to_have_no_effect(tmp_path: P
         "platforms.discord",
         "platforms.telegram.streaming",
         "web",
-        "mcp_serve",
     }
     home = Home(tmp_path)
     home.config_file.write_text(
         "platforms: {telegram: {streaming: true},"
         " discord: {accounts: {a: {gateway_url: x, channel_overrides: {b: {model: m}}}}}}\n"
-        "web: {metrics: off}\nmcp_serve: {targets: known}\n"
+        "web: {metrics: off}\n"
     )
     findings = check(home, environ={})
     assert {item.path for item in findings.items} == keys

@@ -1,0 +1,53 @@
+"""`hermes mcp serve`: an MCP server over this gateway, for other agents."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gateway.cli.invocation import invocation_of
+from gateway.cli.mcp_home import load_home, redactor_of
+
+if TYPE_CHECKING:
+    import signal
+
+
+def serve(
+    ctx: typer.Context,
+    *,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Say on stderr what is done.")
+    ] = False,
+) -> None:
+    """Serve conversations, events, sends and approvals to an MCP client on stdin and stdout.
+
+    Reading needs no running gateway; sending and deciding do. Ends with its input.
+    """
+    import asyncio
+
+    from gateway.app.bridge import serve_bridge
+    from gateway.telemetry.config import LoggingConfig, LogLevel
+    from gateway.telemetry.logging import set_up
+
+    home, loaded = load_home(ctx)
+    home.create()
+    # Standard output is the client's: whatever is logged goes to the other one.
+    config = LoggingConfig(level=LogLevel.DEBUG if verbose else LogLevel.WARNING)
+    with set_up(config, redactor=redactor_of(loaded), logs=None, stream=sys.stderr):
+        ended = asyncio.run(
+            serve_bridge(home, loaded, environ=invocation_of(ctx).environ, working=Path.cwd())
+        )
+    if ended is not None:
+        _leave(ended)
+
+
+def _leave(which: "signal.Signals") -> None:
+    """End this process although a thread of it still waits for input, which may never come."""
+    import signal
+
+    from gateway.cli.errors import ExitCode
+
+    sys.stderr.flush()
+    os._exit(ExitCode.INTERRUPTED if which is signal.SIGINT else ExitCode.DONE)
