@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapters.telegram.ids import SentIds
+from adapters.telegram.mentions import quieted
 from gateway.domain.text import shorten, show_escapes
 from gateway.ports import CardView
 
@@ -41,7 +42,7 @@ def ask_of(view: CardView) -> Ask | None:
     if not view.reply_token:
         return None
     hint = " ".join(show_escapes(view.reply_hint).split())
-    return Ask(token=view.reply_token, field=view.field, hint=shorten(hint, MAX_HINT))
+    return Ask(token=view.reply_token, field=view.field, hint=quieted(shorten(hint, MAX_HINT)))
 
 
 def ids_of_card(replied: int) -> tuple[str, ...]:

@@ -5,12 +5,15 @@ from typing import Final
 from adapters.telegram.buttons import rows_of
 from adapters.telegram.forms import ask_of
 from adapters.telegram.markdown import render
+from adapters.telegram.mentions import JOINER, quieted, split_quietly
 from adapters.telegram.payload import Payload
-from adapters.telegram.rich import MAX_TEXT, Builder, cut, is_visible, split, units
+from adapters.telegram.rich import MAX_TEXT, Builder, cut, is_visible, units
 from gateway.domain.delivery import DeliveryKind, Part
+from gateway.domain.files import FileLimits
 from gateway.domain.text import show_escapes
 from gateway.ports import Capabilities, CardView
 
+MAX_CAPTION: Final = 1_024
 NOTE_UNITS: Final = 80
 """Kept free in every message for a word about how it was delivered."""
 MAX_INLINE: Final = 1_500
@@ -26,6 +29,7 @@ _CAPABILITIES: Final = Capabilities(
     edits=True,
     threads=True,
     uploads=True,
+    files=FileLimits(file=50_000_000, image=10_000_000, album=10, caption=MAX_CAPTION - NOTE_UNITS),
 )
 
 
@@ -47,7 +51,7 @@ class TelegramRenderer:
                 body=part.text,
                 payload=Payload(entities=part.entities, index=index).to_json(),
             )
-            for index, part in enumerate(split(render(markdown), limit=_LIMIT))
+            for index, part in enumerate(split_quietly(render(markdown), limit=_LIMIT))
         )
 
     def card(self, view: CardView) -> tuple[Part, Part | None]:
@@ -67,15 +71,15 @@ class TelegramRenderer:
 def _card(view: CardView, kind: DeliveryKind) -> Part:
     ask = ask_of(view)
     hint = "" if ask is None else f"Reply to this message: {ask.hint}" if ask.hint else ""
-    below = [show_escapes(line) for line in view.lines]
+    below = [_shown(line) for line in view.lines]
     below += [hint] if hint else []
-    closed = show_escapes(view.closed)
+    closed = _shown(view.closed)
     body = Builder()
-    body.add(show_escapes(view.title), "bold")
+    body.add(_shown(view.title), "bold")
     # What stands below the text is short and must be seen, so the text gets what it leaves.
     reserved = sum(units(line) + 1 for line in [*below, closed]) + 4
     reserved += min(units(view.arguments), MAX_INLINE) + _NOTE_OF_REST if view.arguments else 0
-    _text(body, show_escapes(view.text), room=_LIMIT - body.units - reserved)
+    _text(body, _shown(view.text), room=_LIMIT - body.units - reserved)
     _arguments(body, view.arguments)
     if below:
         body.add("\n\n" + "\n".join(below))
@@ -90,6 +94,11 @@ def _card(view: CardView, kind: DeliveryKind) -> Part:
 _NOTE_OF_REST: Final = 40
 
 
+def _shown(text: str) -> str:
+    """Return a text of somebody else's with nothing hidden in it, mentioning nobody."""
+    return quieted(show_escapes(text))
+
+
 def _text(body: Builder, text: str, *, room: int) -> None:
     if not text:
         return
@@ -97,7 +106,7 @@ def _text(body: Builder, text: str, *, room: int) -> None:
     head, rest = cut(text, max(room - _NOTE_OF_REST, 0)) if units(text) > room else (text, "")
     body.add(head)
     if rest:
-        body.add(f"… (+{len(rest)} chars)")
+        body.add(f"… (+{len(rest.replace(JOINER, ''))} chars)")
 
 
 def _arguments(body: Builder, arguments: str) -> None:

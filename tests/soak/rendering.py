@@ -16,12 +16,13 @@ from adapters.telegram.rich import MAX_ENTITIES, MAX_TEXT, is_visible, units
 from adapters.terminal.markup import TerminalRenderer
 from gateway.domain.delivery import Part
 from gateway.ports import Renderer
+from tests.fakes.telegram.text import with_found
 from tests.soak.command import announced, dice_of, parser, tell
 
 PIECES: Final = (
     "```python\n", "```\n", "`", "**", "*", "_", "~~", "~", "\n\n", "\n", " ", "> ", "- ", "1. ",
     "# ", "| b | é |\n|---|---|\n", "| b | ", "[b](http://é.example/)", "<b>", "\\", "<!-- ", "[",
-    "!", "@b", "/b", "#b", "é", "漢", "👍", "👩‍👧", "b" * 50,
+    "!", "@b", "@bbbbb", "https://b.example/", "/b", "#b", "é", "漢", "👍", "👩‍👧", "b" * 50,
 )  # fmt: skip
 LETTERS: Final = frozenset("漢👍")
 """Nothing is marked up with these, so every one must be shown."""
@@ -44,6 +45,9 @@ def wrong_on_telegram(part: Part) -> str:
         return "length"
     if len(entities) > MAX_ENTITIES or any(entity.type in PINGS for entity in entities):
         return "entities"
+    given = [{"type": e.type, "offset": e.offset, "length": e.length} for e in entities]
+    if any(found["type"] == "mention" for found in with_found(part.body, given)):
+        return "ping"
     try:
         part.body.encode()
         for entity in entities:

@@ -1,4 +1,4 @@
-"""Whatever a model writes: its messages fit, are whole, and carry no mention entity of ours."""
+"""Whatever a model writes: its messages fit, are whole, and mention nobody."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +8,7 @@ from adapters.telegram.payload import Payload
 from adapters.telegram.rich import MAX_ENTITIES, MAX_TEXT, is_visible, units
 from adapters.terminal.markup import TerminalRenderer
 from gateway.domain.delivery import Part
+from tests.fakes.telegram.text import with_found
 from tests.support.requirement import requirement
 
 RENDERER = TelegramRenderer()
@@ -16,7 +17,18 @@ ANYTHING = st.text(max_size=400)
 MARKDOWN = st.lists(
     st.one_of(
         st.sampled_from(
-            ["```python\n", "```\n", "**", "\n\n", "> ", "- ", "| a | b |\n|---|---|\n"]
+            [
+                "```python\n",
+                "```\n",
+                "**",
+                "\n\n",
+                "> ",
+                "- ",
+                "| a | b |\n|---|---|\n",
+                "@abc",
+                "https://a.example/",
+                "[a](http://b.example/",
+            ]
         ),
         st.text(st.sampled_from("abc019é漢👍" + MARKS), max_size=40),
     ),
@@ -38,6 +50,9 @@ def check(part: Part) -> None:
         assert entity.type not in PINGS
         # Strict: half a pair at either edge is an error.
         body[2 * entity.offset : 2 * entity.end].decode("utf-16-le")
+    given = [{"type": e.type, "offset": e.offset, "length": e.length} for e in entities]
+    # What Telegram finds by itself besides.
+    assert "mention" not in {found["type"] for found in with_found(part.body, given)}
 
 
 def flat(text: str) -> list[str]:
@@ -45,7 +60,7 @@ def flat(text: str) -> list[str]:
     return [character for character in text if character in "bé漢👍"]
 
 
-@requirement("render.never_cuts_pairs", "render.never_empty")
+@requirement("render.never_cuts_pairs", "render.never_empty", "threat.s23")
 @given(st.one_of(ANYTHING, LENGTHENED))
 def test_messages_of_any_text_are_within_the_limits_of_telegram(markdown: str) -> None:
     parts = RENDERER.text(markdown)
