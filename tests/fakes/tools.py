@@ -29,13 +29,14 @@ def tool(
     read_only: bool = False,
     parallel: bool = False,
     schema: Mapping[str, object] | None = None,
+    description: str = "",
 ) -> ToolSpec:
     return ToolSpec(
         server=server,
         name=name,
         alias=f"mcp__{server}__{name}",
         title=name.capitalize(),
-        description=f"What {name} does.",
+        description=description or f"What {name} does.",
         input_schema=schema or {"type": "object", "properties": {}},
         definition_sha=sha256_of(f"{server}/{name}"),
         server_sha=sha256_of(server),

@@ -87,6 +87,11 @@ class Shown(Protocol):
         """Whom it notifies by name, everybody included, as the platform reads it."""
         ...
 
+    @property
+    def code(self) -> Sequence[str]:
+        """What of it is shown as code."""
+        ...
+
     def button(self, label: str) -> Button: ...
 
 
@@ -125,6 +130,17 @@ class Chat(ABC):
     @abstractmethod
     async def thread(self, name: str) -> "Chat":
         """Open a thread in this chat."""
+
+    @abstractmethod
+    async def fill(self, answers: Mapping[str, str | None], *, by: Person | None = None) -> None:
+        """Answer a form that is asked, by the labels of its fields; None leaves one out.
+
+        In one native form, or question by question.
+        """
+
+    @abstractmethod
+    async def mistake(self, label: str, answer: str) -> str:
+        """Give a field that is asked a wrong answer; return what the person is told of it."""
 
     @abstractmethod
     async def until(self, holds: Callable[[], T], *, what: str) -> T:
@@ -223,8 +239,8 @@ class Scene(ABC):
         """Let the next send to a chat take effect at once and be answered so much later."""
 
     @abstractmethod
-    def unanswered(self, chat: Chat) -> None:
-        """Let the next send to a chat take effect and its answer be lost."""
+    def unanswered(self, chat: Chat, *, arrives: bool) -> None:
+        """Let the answer to the next send to a chat be lost, with or without its effect."""
 
     @abstractmethod
     def away(self) -> AbstractAsyncContextManager[None]:
@@ -235,7 +251,8 @@ class Scene(ABC):
 class Platform:
     """One platform as the suite sees it; `units` is how its messages are measured.
 
-    `everybody` are texts that would notify people if they went out as they are.
+    `everybody` are texts that would notify people if they went out as they are; `visible` is what
+    of them must still be read.
     """
 
     name: str
@@ -243,6 +260,7 @@ class Platform:
     units: Callable[[str], int]
     lacks: frozenset[Ability]
     everybody: tuple[str, ...]
+    visible: tuple[str, ...]
     open: Callable[[], AbstractAsyncContextManager[Scene]]
 
     def has(self, ability: Ability) -> bool:

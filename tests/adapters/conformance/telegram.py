@@ -89,6 +89,14 @@ class _Shown:
             if entity["type"] in ("mention", "text_mention")
         ]
 
+    @property
+    def code(self) -> Sequence[str]:
+        return [
+            part(self.message.text, entity)
+            for entity in self.message.entities
+            if entity["type"] in ("pre", "code")
+        ]
+
     def button(self, label: str) -> _Button:
         data = self.message.data_of(label)
         assert data is not None, f"no button {label!r} under {self.text!r}: {self.labels}"
@@ -137,6 +145,41 @@ class _Chat(Chat):
 
     async def thread(self, name: str) -> Chat:
         return _Chat(scene=self.scene, driver=await self.driver.open_topic(name))
+
+    async def fill(self, answers: Mapping[str, str | None], *, by: Person | None = None) -> None:
+        for label, answer in answers.items():
+            asked = await self._asked(label)
+            if answer is None or answer in asked.labels:
+                await asked.button(answer or "Skip").press(by=by)
+            else:
+                await self.driver.say(answer, by=self.account(by), reply_to=self._prompt(asked))
+
+    async def mistake(self, label: str, answer: str) -> str:
+        asked = await self._asked(label)
+        await self.driver.say(answer, reply_to=self._prompt(asked))
+        again = await self.found(
+            lambda m: m.ours and int(m.id) > int(asked.id) and label in m.text and m.labels,
+            f"{label!r} asked again",
+        )
+        return again.text
+
+    async def _asked(self, label: str) -> _Shown:
+        """Return the open card that asks for a field."""
+
+        def newest() -> _Shown | None:
+            cards = [m for m in self.driver.messages if m.labels]
+            found = cards and label in cards[-1].text and "Submit" not in cards[-1].labels
+            return _Shown(chat=self, message=cards[-1]) if found else None
+
+        found = await self.until(newest, what=f"a card that asks for {label!r}")
+        assert found is not None
+        return found
+
+    def _prompt(self, card: _Shown) -> Message:
+        """Return what the client of the person opens its reply field for: a prompt, or the card."""
+        later = [m for m in self.driver.messages if m.reply_to == card.message.id]
+        prompts = [m for m in later if m.markup and "force_reply" in m.markup]
+        return prompts[-1] if prompts else card.message
 
     async def until(self, holds: Callable[[], T], *, what: str) -> T:
         return await self.scene.town.until(holds, seconds=WAIT_SECONDS, what=what)
@@ -194,8 +237,8 @@ class _Scene(Scene):
     def slow(self, chat: Chat, *, seconds: float) -> None:
         self._trouble(chat, Trouble.SLOW, seconds=seconds)
 
-    def unanswered(self, chat: Chat) -> None:
-        self._trouble(chat, Trouble.CUT_AFTER)
+    def unanswered(self, chat: Chat, *, arrives: bool) -> None:
+        self._trouble(chat, Trouble.CUT_AFTER if arrives else Trouble.CUT_BEFORE)
 
     @asynccontextmanager
     async def away(self) -> AsyncGenerator[None]:
@@ -241,5 +284,6 @@ TELEGRAM: Final = Platform(
     units=units,
     lacks=frozenset({Ability.MODALS}),
     everybody=("@ana_person", "@ben_person", "[Ana](tg://user?id=111)"),
+    visible=("@ana_person", "@ben_person", "Ana"),
     open=_open,
 )
