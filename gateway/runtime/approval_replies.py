@@ -10,6 +10,7 @@ from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.question import Action, Question, QuestionKind, QuestionState, Surface
 from gateway.ports import Clock, Questions
 from gateway.runtime.cards import name_of, one_line, title_of
+from gateway.runtime.command_replies import Replies
 from gateway.runtime.decisions import Decisions
 
 MAX_LISTED: Final = 20
@@ -31,6 +32,11 @@ class ApprovalReplies:
         self._questions = questions
         self._decisions = decisions
         self._clock = clock
+
+    @property
+    def replies(self) -> Replies:
+        """What answers each of its commands."""
+        return {"approve": self.approve, "deny": self.deny, "approvals": self.waiting}
 
     async def approve(self, stored: StoredInbound, event: CommandGiven) -> str:
         """`/approve ID [session|always]`."""

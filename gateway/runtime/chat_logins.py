@@ -14,9 +14,11 @@ from gateway.domain.errors import GatewayError
 from gateway.domain.ids import Actor, ChatType, Place
 from gateway.domain.message import CommandGiven, InboundEvent, InboundMessage
 from gateway.domain.operations.deliveries import Enqueue, Enqueued
+from gateway.domain.operations.inbound import StoredInbound
 from gateway.ports import Clock, Renderer
 from gateway.ports.signing_in import CANCEL, DeviceCode, SigningIn, SignInLink
 from gateway.runtime.cards import one_line
+from gateway.runtime.command_replies import Replies
 from gateway.runtime.persist import persist
 from gateway.runtime.wakeups import Wakeups
 
@@ -50,6 +52,15 @@ class ChatLogins:
         self._wakeups = wakeups
         self._clock = clock
         self._waiting: dict[str, _Login] = {}
+
+    @property
+    def replies(self) -> Replies:
+        """What answers its command."""
+        return {LOGIN: self._reply}
+
+    async def _reply(self, stored: StoredInbound, event: CommandGiven) -> str:
+        del stored
+        return await self.answer(event.place, event.sender, event.argument.strip())
 
     async def run(self) -> None:
         """Wait until cancelled; then no sign-in goes on."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from gateway.domain.conversation import Role, StoredMessage
 from gateway.domain.errors import ModelError
+from gateway.domain.ids import MessageId
 from gateway.domain.message import InboundMessage
 from gateway.domain.model import ModelMessage, ModelRequest, UserSaid
 from gateway.domain.operations.inbound import StoredInbound
@@ -57,7 +58,7 @@ _SUMMARY_PROMPT: Final = (
 
 
 class Context:
-    """What one turn tells its model."""
+    """What one turn tells its model; messages it is to do `without` are left out."""
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class Context:
         toolbox: Toolbox,
         clock: Clock,
         configured_prompt: str,
+        without: Sequence[MessageId] = (),
     ) -> None:
         self._claim = claim
         self._conversations = conversations
@@ -79,6 +81,7 @@ class Context:
         self._toolbox = toolbox
         self._clock = clock
         self._configured = configured_prompt
+        self._without = frozenset(without)
         self._window = window_of(provider.context_window)
         self._share = REQUEST_SHARE
         self._stored: tuple[StoredMessage, ...] = ()
@@ -93,7 +96,8 @@ class Context:
             ),
             clock=self._clock,
         )
-        self._stored = earlier(found, self._claim)
+        known = earlier(found, self._claim)
+        self._stored = tuple(item for item in known if item.id not in self._without)
         large = message_tokens(self._said()) > self._window * COMPACT_SHARE
         if large or len(self._stored) >= MAX_MESSAGES:
             await self._compact()

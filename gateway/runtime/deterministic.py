@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.domain.errors import ModelError
 from gateway.domain.model import Finish, ModelReply, ModelRequest, Usage
 
 
@@ -25,6 +26,15 @@ class Deterministic:
 def saying(text: str) -> Deterministic:
     """Return what says one fixed sentence."""
     return Deterministic(name="gateway", reply=lambda _: said(text))
+
+
+def refusing(error: ModelError) -> Deterministic:
+    """Return what stands for a model that cannot be used: whoever asks it is told why."""
+
+    def refuse(request: ModelRequest) -> ModelReply:
+        raise error
+
+    return Deterministic(name=error.model, reply=refuse, asks_person=False)
 
 
 def said(text: str) -> ModelReply:

@@ -5,6 +5,7 @@ from typing import Protocol
 from gateway.domain.message import CommandGiven
 from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.upkeep import SetHome
+from gateway.runtime.command_replies import Replies
 
 
 class HomeStore(Protocol):
@@ -18,6 +19,11 @@ class Homes:
 
     def __init__(self, store: HomeStore) -> None:
         self._store = store
+
+    @property
+    def replies(self) -> Replies:
+        """What answers its command."""
+        return {"sethome": self.choose}
 
     async def choose(self, stored: StoredInbound, event: CommandGiven) -> str:
         """Make the chat of the command the home channel of its platform and account."""

@@ -18,7 +18,7 @@ from gateway.domain.operations.inbound import Accept, Duplicate, Lane
 from gateway.ports import InboundStore
 from gateway.runtime.access import Access
 from gateway.runtime.backlog import Backlog
-from gateway.runtime.commands import QUEUE, find_command
+from gateway.runtime.commands import QUEUE, Command, find_command, session_number
 from gateway.runtime.entrance import Taken
 from gateway.runtime.wakeups import Wakeups
 from gateway.telemetry.faults import FaultPoint, reach
@@ -101,11 +101,13 @@ class Intake:
         event = self._logins.meant(_meant(self._access, event))
         lane = lane_of(event)
         await reach(FaultPoint.INTAKE_RECEIVED)
+        moves = _moves_session(self._access, event)
         accepted = await self._store.accept(
             Accept(
                 event=event,
                 lane=lane,
-                new_session=_opens_session(self._access, event),
+                new_session=moves is not None and moves.new_session,
+                resume=_number_in(event) if moves is not None and moves.resumes else None,
                 position=position,
                 not_before=taken.not_before,
             )
@@ -162,10 +164,16 @@ def _meant(access: Access, event: InboundEvent) -> InboundEvent:
     )
 
 
-def _opens_session(access: Access, event: InboundEvent) -> bool:
+def _moves_session(access: Access, event: InboundEvent) -> Command | None:
+    """Return the command by which its sender opens a session or goes back to one, if it is one."""
     if not isinstance(event, CommandGiven):
-        return False
+        return None
     command = find_command(event.name)
-    if command is None or not command.new_session:
-        return False
-    return access.may_command(event.sender, command.name, place=event.place)
+    if command is None or not (command.new_session or command.resumes):
+        return None
+    may = access.may_command(event.sender, command.name, place=event.place)
+    return command if may else None
+
+
+def _number_in(event: InboundEvent) -> int | None:
+    return session_number(event.argument) if isinstance(event, CommandGiven) else None

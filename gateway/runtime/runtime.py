@@ -22,10 +22,11 @@ from gateway.ports.signing_in import SigningIn
 from gateway.runtime.access import Access
 from gateway.runtime.approval_replies import ApprovalReplies
 from gateway.runtime.approvals import ApprovalBroker
+from gateway.runtime.assignments import Assignments
 from gateway.runtime.backlog import Backlog
 from gateway.runtime.busy import Busy
 from gateway.runtime.chat_logins import ChatLogins
-from gateway.runtime.command_replies import CommandReplies
+from gateway.runtime.command_replies import CommandReplies, GeneralReplies
 from gateway.runtime.config import ApprovalsConfig, GatewayConfig, RateConfig, ToolSearchConfig
 from gateway.runtime.control import ControlWorker
 from gateway.runtime.delivery import Budget, DeliveryLoop
@@ -33,12 +34,17 @@ from gateway.runtime.entrance import Entrance
 from gateway.runtime.expiry import Expiry
 from gateway.runtime.homes import Homes
 from gateway.runtime.intake import Intake
+from gateway.runtime.model_choice import FindModel, ModelChoice
+from gateway.runtime.model_replies import ModelReplies
 from gateway.runtime.narration import AgentLog
+from gateway.runtime.overrides import Overrides
 from gateway.runtime.pairing import PairingDesk
 from gateway.runtime.persist import persist
 from gateway.runtime.presses import Presses
 from gateway.runtime.routing import Routing
+from gateway.runtime.session_replies import SessionReplies
 from gateway.runtime.supervision import keep_running
+from gateway.runtime.tool_replies import ToolReplies
 from gateway.runtime.turns import TurnConfig, Turns
 from gateway.runtime.typing_indicator import TypingIndicator
 from gateway.runtime.wakeups import Wakeups
@@ -66,7 +72,7 @@ class RuntimeConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edges:
-    """What the runtime talks to.
+    """What the runtime talks to. `provider` answers where neither `overrides` nor a choice says else.
 
     `answering` are adapters that answer a press themselves, `typing` those that show that an
     answer is being worked on; `signing` signs people in to servers. `answerable` says whether
@@ -83,6 +89,8 @@ class Edges:
     )
     typing: Mapping[Account, Typing] = field(default_factory=dict[Account, Typing])
     signing: SigningIn | None = None
+    find_model: FindModel | None = None
+    overrides: Overrides = field(default_factory=Overrides)
     answerable: Callable[[Place], bool] = lambda place: True
 
 
@@ -129,12 +137,18 @@ class Runtime:
             ),
         )
         self.decisions = self.broker.decisions
+        choice = ModelChoice(
+            default=edges.provider, find=edges.find_model, overrides=edges.overrides
+        )
         self.workers = Workers(
             store=store,
             turns=Turns(
                 store=store,
                 conversations=readers.conversations,
-                provider=edges.provider,
+                assignments=Assignments(
+                    inbox=readers.inbox, access=access, choice=choice, clock=clock
+                ),
+                choice=choice,
                 host=edges.host,
                 broker=self.broker,
                 access=access,
@@ -176,14 +190,14 @@ class Runtime:
                 config.approvals,
             ),
             CommandReplies(
-                readers,
-                edges.host,
                 access,
-                ApprovalReplies(questions, self.decisions, clock),
-                self.workers.stop,
-                clock,
-                self._logins,
-                Homes(store),
+                GeneralReplies(readers, edges.host, access, self.workers.stop).replies,
+                ToolReplies(edges.host, access, clock).replies,
+                SessionReplies(readers.conversations, store).replies,
+                ModelReplies(readers.conversations, store, access, choice).replies,
+                ApprovalReplies(questions, self.decisions, clock).replies,
+                self._logins.replies,
+                Homes(store).replies,
             ),
             self.wakeups,
             clock,

@@ -12,6 +12,7 @@ from typing import Final
 
 from gateway.domain.deadline import Deadline
 from gateway.domain.errors import ContextTooLong, ModelError
+from gateway.domain.ids import MessageId
 from gateway.domain.model import Finish
 from gateway.domain.operations.turns import Claim, RepliedStep, TurnEnd, UsageRecord
 from gateway.ports import ModelProvider
@@ -51,13 +52,18 @@ _SAID: Final = {Cut.STOPPED: STOPPED, Cut.INTERRUPTED: INTERRUPTED}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How a turn ended, ready to be stored."""
+    """How a turn ended, ready to be stored.
+
+    `hides` are messages that the model is told no more; `aside`: the reply is for people alone.
+    """
 
     end: TurnEnd
     reply: str
     replied: tuple[RepliedStep, ...] = ()
     usage: tuple[UsageRecord, ...] = ()
     error: str = ""
+    hides: tuple[MessageId, ...] = ()
+    aside: bool = False
 
 
 class Turn:
@@ -77,6 +83,8 @@ class Turn:
         provider: ModelProvider,
         config: GatewayConfig,
         arrivals: asyncio.Event,
+        hides: tuple[MessageId, ...] = (),
+        aside: bool = False,
     ) -> None:
         self._claim = claim
         self._journal = journal
@@ -86,6 +94,8 @@ class Turn:
         self._provider = provider
         self._config = config
         self._arrivals = arrivals
+        self._hides = hides
+        self._aside = aside
         self._deadline = Deadline(config.turn_timeout)
         self._unrecorded: list[UsageRecord] = []
 
@@ -213,6 +223,9 @@ class Turn:
             replied=replied,
             usage=(*self._journal.usage(), *self._unrecorded),
             error=error,
+            # What went wrong leaves the conversation as it was.
+            hides=self._hides if end is TurnEnd.DONE else (),
+            aside=self._aside,
         )
 
 

@@ -2,27 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from gateway.domain.delivery import Part
-from gateway.domain.ids import Actor
-from gateway.domain.message import CommandGiven, InboundMessage
-from gateway.domain.operations.inbound import Lane
 from gateway.domain.operations.turns import Claim, Committed, CommitTurn, Release
-from gateway.ports import Clock, Conversations, ModelProvider, Renderer, ToolHost, TurnStore
+from gateway.ports import Clock, Conversations, Renderer, ToolHost, TurnStore
 from gateway.runtime.access import Access
 from gateway.runtime.approvals import ApprovalBroker
+from gateway.runtime.assignments import Assignments
 from gateway.runtime.calls import StepWork
-from gateway.runtime.commands import QUEUE, find_command
 from gateway.runtime.config import GatewayConfig, ToolSearchConfig
 from gateway.runtime.context import Context
-from gateway.runtime.deterministic import saying
-from gateway.runtime.direct_call import direct_call
 from gateway.runtime.journal import Journal
 from gateway.runtime.model_call import ModelCaller
+from gateway.runtime.model_choice import ModelChoice
 from gateway.runtime.narration import AgentLog
 from gateway.runtime.permitted import Permitted
 from gateway.runtime.persist import persist
@@ -33,8 +28,6 @@ from gateway.runtime.wakeups import Wakeups
 from gateway.telemetry.faults import FaultPoint, reach
 
 logger = logging.getLogger(__name__)
-
-QUEUE_USAGE: Final = "Usage: `/queue TEXT` answers TEXT in a turn of its own."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +47,8 @@ class Turns:
         *,
         store: TurnStore,
         conversations: Conversations,
-        provider: ModelProvider,
+        assignments: Assignments,
+        choice: ModelChoice,
         host: ToolHost,
         broker: ApprovalBroker,
         access: Access,
@@ -66,7 +60,8 @@ class Turns:
     ) -> None:
         self._store = store
         self._conversations = conversations
-        self._provider = provider
+        self._assignments = assignments
+        self._choice = choice
         self._host = host
         self._broker = broker
         self._access = access
@@ -77,14 +72,15 @@ class Turns:
         self._config = config
         self._servers_seen = False
 
-    def open(self, claim: Claim, *, arrivals: asyncio.Event) -> Turn:
+    async def open(self, claim: Claim, *, arrivals: asyncio.Event) -> Turn:
         """Return the turn of a claim, ready to run; `arrivals` says that something may join it."""
-        provider = self._provider_of(claim)
+        assignment = await self._assignments.of(claim)
+        claim, provider = assignment.claim, assignment.provider
         caller = ModelCaller(clock=self._clock, log=self._log)
         host = Permitted(
-            host=narrowed(self._host, _toolsets(claim)),
+            host=narrowed(self._host, assignment.toolsets),
             access=self._access,
-            people=_people(claim),
+            people=assignment.people,
             place=claim.place,
         )
         toolbox = Toolbox(
@@ -105,7 +101,10 @@ class Turns:
                 provider=provider,
                 toolbox=toolbox,
                 clock=self._clock,
-                configured_prompt=self._config.gateway.system_prompt,
+                configured_prompt=self._choice.prompt(
+                    claim.place, configured=self._config.gateway.system_prompt
+                ),
+                without=assignment.hides,
             ),
             work=StepWork(
                 claim=claim,
@@ -119,6 +118,8 @@ class Turns:
             provider=provider,
             config=self._config.gateway,
             arrivals=arrivals,
+            hides=assignment.hides,
+            aside=assignment.aside,
         )
 
     async def wait_for_servers(self) -> None:
@@ -141,12 +142,14 @@ class Turns:
             turn=claim.turn,
             fence=claim.fence,
             end=ending.end,
-            reply=ending.reply,
+            # What is no part of the conversation is sent and not kept.
+            reply="" if ending.aside else ending.reply,
             parts=self._rendered(claim, ending.reply),
             replied=ending.replied,
             usage=ending.usage,
             error=ending.error,
             not_before=not_before,
+            hides=ending.hides,
         )
         await reach(FaultPoint.REPLY_READY)
         committed = await persist(lambda: self._store.commit_turn(commit), clock=self._clock)
@@ -164,26 +167,3 @@ class Turns:
             logger.error("no renderer for %s: the reply is stored, not sent", claim.place.platform)
             return ()
         return renderer.text(text)
-
-    def _provider_of(self, claim: Claim) -> ModelProvider:
-        event = claim.inputs[0].event if claim.inputs else None
-        if not isinstance(event, CommandGiven):
-            return self._provider
-        command = find_command(event.name)
-        if command is None or command.lane is not Lane.TURN:
-            return saying(f"/{event.name} is not known here. /help lists the commands.")
-        if not self._access.may_command(event.sender, command.name, place=event.place):
-            return saying(f"You may not use /{event.name} here.")
-        # With a text it would have come as that message.
-        return saying(QUEUE_USAGE) if command.name == QUEUE else direct_call(event.argument)
-
-
-def _people(claim: Claim) -> tuple[Actor, ...]:
-    """Return whose words the turn answers: it may do what all of them may."""
-    return (claim.requester, *(item.event.sender for item in claim.inputs))
-
-
-def _toolsets(claim: Claim) -> Sequence[str]:
-    """Return what the newest of the inputs may use: the chat it came from may have been narrowed."""
-    event = claim.inputs[-1].event if claim.inputs else None
-    return event.toolsets if isinstance(event, (InboundMessage, CommandGiven)) else ()

@@ -183,7 +183,7 @@ class Workers:
     async def _work(self, tasks: asyncio.TaskGroup, running: _Running) -> None:
         claim = running.claim
         try:
-            turn = running.turn = self._turns.open(claim, arrivals=running.arrivals)
+            turn = running.turn = await self._turns.open(claim, arrivals=running.arrivals)
             task = tasks.create_task(self._attempt(turn), name=f"turn:{claim.turn}")
             running.task = task
             if self._leaving.is_set() or running.cut is not None:

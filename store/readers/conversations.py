@@ -91,6 +91,11 @@ class ConversationReader:
         row = await self._database.first(sql.SESSION, session=session)
         return None if row is None else decode_one(row, _session_from_row, what="session")
 
+    async def numbered(self, conversation: ConversationId, n: int) -> SessionView | None:
+        """Return the session of that number in a conversation."""
+        row = await self._database.first(sql.SESSION_NUMBERED, conversation=conversation, n=n)
+        return None if row is None else decode_one(row, _session_from_row, what="session")
+
     async def spent(self, conversation: ConversationId) -> Spent:
         """Return what all sessions of a conversation took."""
         row = await self._database.first(sql.SPENT, conversation=conversation)

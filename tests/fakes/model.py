@@ -21,16 +21,18 @@ class ScriptedModel:
         asks_person: bool = False,
         context_window: int | None = None,
         before: Callable[[], None] | None = None,
+        name: str = "scripted:model",
     ) -> None:
         self.script = list(script)
         self.requests: list[ModelRequest] = []
         self._asks_person = asks_person
         self._context_window = context_window
         self._before = before
+        self._name = name
 
     @property
     def name(self) -> str:
-        return "scripted:model"
+        return self._name
 
     @property
     def context_window(self) -> int | None:

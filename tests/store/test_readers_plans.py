@@ -42,6 +42,7 @@ HOT: Mapping[str, str] = {
     "one conversation": conversations.CONVERSATIONS + conversations.AND_KEY,
     "sessions": conversations.SESSIONS,
     "session": conversations.SESSION,
+    "session of a number": conversations.SESSION_NUMBERED,
     "spent": conversations.SPENT,
     "messages before": conversations.MESSAGES_BEFORE,
     "messages after": conversations.MESSAGES_AFTER,

@@ -13,6 +13,7 @@ from typing import Any
 from gateway.domain.canonical import CanonicalJson, canonical, sha256_of
 from gateway.domain.deadline import Deadline
 from gateway.domain.delivery import Delivery, DeliveryKind, Receipt, Sent
+from gateway.domain.errors import ModelRejected
 from gateway.domain.ids import Actor, ChatType, Place, QuestionId
 from gateway.domain.message import (
     ButtonPressed,
@@ -26,21 +27,26 @@ from gateway.domain.operations.inbound import Accept, Accepted, Lane
 from gateway.domain.operations.turns import Claim, CommitTurn, PlannedStep, RecordSteps, TurnEnd
 from gateway.domain.question import Question
 from gateway.domain.tools import Reloaded, ServerStatus, ToolCall, ToolSpec
-from gateway.ports import PressAnswering, Readers, Store
+from gateway.ports import ModelProvider, PressAnswering, Readers, Store
 from gateway.runtime.access import Access
 from gateway.runtime.approval_replies import ApprovalReplies
 from gateway.runtime.approvals import ApprovalBroker
 from gateway.runtime.chat_logins import ChatLogins
-from gateway.runtime.command_replies import CommandReplies
+from gateway.runtime.command_replies import CommandReplies, GeneralReplies
 from gateway.runtime.config import AccessConfig, ApprovalsConfig
 from gateway.runtime.control import ControlWorker
 from gateway.runtime.decisions import Decisions
 from gateway.runtime.homes import Homes
+from gateway.runtime.model_choice import ModelChoice
+from gateway.runtime.model_replies import ModelReplies
 from gateway.runtime.presses import Presses
 from gateway.runtime.routing import Routing
+from gateway.runtime.session_replies import SessionReplies
+from gateway.runtime.tool_replies import ToolReplies
 from gateway.runtime.wakeups import Wakeups
 from store import open_store
 from tests.fakes.loopback import PLATFORM, LoopbackRenderer
+from tests.fakes.model import ScriptedModel
 from tests.fakes.tools import FakeTools, tool
 from tests.support.clock import ManualClock
 
@@ -294,6 +300,13 @@ class CardRenderer(LoopbackRenderer):
         return type(part)(kind=part.kind, body=part.body, payload=json.dumps(payload)), file
 
 
+def known_model(name: str) -> ModelProvider:
+    """Find any model of the provider `scripted`; another cannot be used."""
+    if not name.startswith("scripted:"):
+        raise ModelRejected(name, "it needs a key")
+    return ScriptedModel(name=name)
+
+
 def dm(actor: Actor) -> Place:
     return Place(platform=PLATFORM, chat=actor.id, chat_type=ChatType.DM)
 
@@ -354,15 +367,16 @@ async def people(
         host = Host()
         seen = Toasts()
         answering: dict[tuple[str, str], PressAnswering] = {(PLATFORM, ""): seen} if toasts else {}
+        choice = ModelChoice(default=ScriptedModel(), find=known_model)
         commands = CommandReplies(
-            readers,
-            host,
             judge,
-            ApprovalReplies(questions, decisions, time),
-            stop,
-            time,
-            ChatLogins(None, store, renderers, wakeups, time),
-            Homes(store),
+            GeneralReplies(readers, host, judge, stop).replies,
+            ToolReplies(host, judge, time).replies,
+            SessionReplies(readers.conversations, store).replies,
+            ModelReplies(readers.conversations, store, judge, choice).replies,
+            ApprovalReplies(questions, decisions, time).replies,
+            ChatLogins(None, store, renderers, wakeups, time).replies,
+            Homes(store).replies,
         )
         worker = ControlWorker(
             store, readers.inbox, renderers, presses, commands, wakeups, time, answering=answering

@@ -17,11 +17,11 @@ from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import Claim
 from gateway.ports import Approver, FormRequest
 from gateway.runtime.access import Access
+from gateway.runtime.assignments import QUEUE_USAGE
 from gateway.runtime.busy import QUEUED, Busy, Fate
 from gateway.runtime.config import AccessConfig, BusyMode, GatewayConfig, PersonRole
 from gateway.runtime.runtime import RuntimeConfig
 from gateway.runtime.turn import INTERRUPTED
-from gateway.runtime.turns import QUEUE_USAGE
 from gateway.runtime.wakeups import Wakeups
 from tests.fakes.house import House, access, running
 from tests.fakes.loopback import (

@@ -13,14 +13,23 @@ from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
-FOUNDATIONS = "help new stop status whoami tools mcp call approve deny approvals reload-mcp"
+SPEC = (
+    "help new stop status whoami model tools mcp call approve deny approvals login reload-mcp sethome"
+    " retry undo title sessions resume usage queue"
+)
+"""Every command of the product."""
 
 
 def test_the_table_has_every_command_once() -> None:
     names = [name for item in COMMANDS for name in (item.name, *item.aliases)]
     assert len(names) == len(set(names))
-    assert set(FOUNDATIONS.split()) <= {item.name for item in COMMANDS}
-    assert [item.name for item in COMMANDS if item.lane is Lane.TURN] == ["call", "queue"]
+    assert {item.name for item in COMMANDS} == set(SPEC.split())
+    assert [item.name for item in COMMANDS if item.lane is Lane.TURN] == [
+        "call",
+        "queue",
+        "retry",
+        "undo",
+    ]
 
 
 def test_a_command_is_found_in_any_spelling() -> None:

@@ -13,10 +13,8 @@ from gateway.domain.operations.deliveries import Enqueue, Enqueued
 from gateway.domain.operations.inbound import Accept, Lane
 from gateway.ports import PressAnswering
 from gateway.runtime.approval_replies import ApprovalReplies
-from gateway.runtime.chat_logins import ChatLogins
-from gateway.runtime.command_replies import CommandReplies
+from gateway.runtime.command_replies import CommandReplies, GeneralReplies
 from gateway.runtime.control import ControlWorker
-from gateway.runtime.homes import Homes
 from gateway.runtime.presses import Presses
 from gateway.runtime.wakeups import Wakeups
 from tests.fakes.clock import HastyClock
@@ -73,14 +71,9 @@ def worker_of(
         chat.store, questions, renderers, chat.decisions, chat.wakeups, chat.clock, chat.config
     )
     commands = CommandReplies(
-        chat.readers,
-        Host(),
         chat.access,
-        ApprovalReplies(questions, chat.decisions, chat.clock),
-        _nothing_runs,
-        chat.clock,
-        ChatLogins(None, chat.store, renderers, chat.wakeups, chat.clock),
-        Homes(chat.store),
+        GeneralReplies(chat.readers, Host(), chat.access, _nothing_runs).replies,
+        ApprovalReplies(questions, chat.decisions, chat.clock).replies,
     )
     return ControlWorker(
         store,
