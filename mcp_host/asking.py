@@ -4,11 +4,12 @@ import dataclasses
 import logging
 from collections.abc import Mapping
 
+from gateway.domain.errors import GatewayError
 from gateway.domain.form import FormAction
 from gateway.domain.tools import ToolSpec
 from gateway.ports import Approval, Approver, SamplingRequest
 from mcp_host.elicitation import Reply, form_request, reply_to
-from mcp_host.server_config import ElicitationConfig
+from mcp_host.server_config import ElicitationConfig, UrlMode
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,13 @@ class PersonAsker:
             )
         )
 
+    async def tell(self, text: str) -> None:
+        """Say something about the call in its chat; a note that cannot be sent is left out."""
+        try:
+            await self._approver.tell(text)
+        except GatewayError as error:
+            logger.info("server %s: not told in the chat: %s", self._spec.server, error)
+
     async def _reply(self, params: Mapping[str, object]) -> Reply:
         if not self._config.enabled:
             return Reply(action=FormAction.DECLINE, reason="forms of this server are switched off")
@@ -47,6 +55,7 @@ class PersonAsker:
             server_sha=self._spec.server_sha,
             tool=self._spec.name,
             params=params,
+            links=self._config.url is UrlMode.ASK,
         )
         request = dataclasses.replace(request, timeout=self._config.timeout)
         answer = await self._approver.elicit(request)

@@ -5,11 +5,10 @@ Knows no approvals, names or filters.
 """
 
 import asyncio
-import dataclasses
 import logging
 import random
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, assert_never
@@ -23,8 +22,8 @@ from gateway.domain.errors import (
     ServerUnavailable,
     ToolHostError,
 )
-from gateway.domain.tools import ServerState, ServerStatistics
-from gateway.ports import Clock, ModelProvider
+from gateway.domain.tools import ServerState
+from gateway.ports import Clock
 from gateway.telemetry import agent_log
 from mcp_host.calls import Calls
 from mcp_host.catalog import Catalog
@@ -33,12 +32,11 @@ from mcp_host.mailbox import Mailbox, Note
 from mcp_host.minding import keep_alive, watch_limits
 from mcp_host.negotiation import negotiate
 from mcp_host.offer import changing_lists, read_offer
-from mcp_host.sampler import Sampler
 from mcp_host.schema_cache import Known
-from mcp_host.server_config import ServerConfig, Trust
+from mcp_host.server_config import ServerConfig, UrlMode
 from mcp_host.session import Era, HostSession
+from mcp_host.shared import Shared
 from mcp_host.slots import Slots
-from mcp_host.statistics import CallTimes
 from mcp_host.transports.base import Link, OpenLink
 from mcp_host.tries import Ended, Ending, Tries
 from mcp_host.use import Use
@@ -60,7 +58,7 @@ class Agreed:
 
 
 class Connection:
-    """The connection of one server entry; `run` is its owner, everything else only asks.
+    """A connection of one server entry; `run` or `run_once` is its owner, everything else only asks.
 
     `state`, `reason`, `needs_login`, `since`, `next_probe_at`, `agreed`, `catalog` and `starts` are
     for reading; `on_change` is called after one of them changed. A server that is not connected keeps the
@@ -78,12 +76,14 @@ class Connection:
         version: str,
         probe_interval: float,
         on_change: Callable[[], None],
-        models: ModelProvider | None = None,
+        shared: Shared,
         known: Known | None = None,
+        number: int = 1,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self.server = server
         self.config = config
+        self.number = number
         self.state = ServerState.CONNECTING
         self.reason = ""
         self.needs_login = False
@@ -95,16 +95,8 @@ class Connection:
         self.catalog: Catalog | None = known.catalog if known is not None else None
         self.starts = 0
         """How many times it got ready."""
-        self.sampler = Sampler(
-            server,
-            config.sampling,
-            models=models,
-            asks_first=config.trust is Trust.UNTRUSTED,
-            clock=clock,
-        )
-        self.times = CallTimes()
-        self.calls = Calls(server, clock=clock, sampler=self.sampler)
-        self._turns = asyncio.Lock() if config.exclusive else nullcontext()
+        self.calls = Calls(server, clock=clock, sampler=shared.sampler, counts=shared.answers)
+        self._shared = shared
         self._use = Use(clock)
         self._open_link = open_link
         self._slots = slots
@@ -128,22 +120,14 @@ class Connection:
         return (*problems, *(self._link.notes if self._link is not None else ()))
 
     @property
-    def statistics(self) -> ServerStatistics:
-        """What the server did since its entry was read."""
-        return ServerStatistics(
-            calls=self.times.calls,
-            errors=self.times.errors,
-            p50_ms=self.times.percentile(50),
-            p95_ms=self.times.percentile(95),
-            restarts=max(0, self.starts - 1),
-            elicitation=self.calls.counts.so_far(),
-            sampling=dataclasses.asdict(self.sampler.count),
-        )
-
-    @property
     def era(self) -> Era | None:
         """What the server spoke last, None when it never was connected."""
         return self._era
+
+    @property
+    def awaits_late(self) -> bool:
+        """True while its server may still ask for a call that was given up."""
+        return self._session is not None and self._session.awaits_late_answers
 
     # --- for others -----------------------------------------------------------
 
@@ -153,7 +137,7 @@ class Connection:
 
         Waits for the users before, if it is exclusive; it is not recycled meanwhile.
         """
-        async with self._turns:
+        async with self._shared.turns:
             with self._use.held():
                 yield
 
@@ -234,6 +218,15 @@ class Connection:
             await self._keep_connected()
         finally:
             self._enter(ServerState.CLOSED)
+            self._tell_waiting()
+
+    async def run_once(self) -> None:
+        """Own it until it ends, by itself or cancelled; `reason` says why, and it is not tried again."""
+        reason = ""
+        try:
+            reason = (await self._attempt()).reason
+        finally:
+            self._enter(ServerState.CLOSED, reason)
             self._tell_waiting()
 
     async def _keep_connected(self) -> None:
@@ -333,8 +326,9 @@ class Connection:
             link,
             version=self._version,
             elicit=self._elicit if self.config.elicitation.enabled else None,
-            sample=self._sample if self.sampler.offered else None,
-            sample_with_tools=self.sampler.takes_tools,
+            elicit_links=self.config.elicitation.url is UrlMode.ASK,
+            sample=self._sample if self._shared.sampler.offered else None,
+            sample_with_tools=self._shared.sampler.takes_tools,
             on_lists_changed=self.refresh,
             on_closed=lambda: self._mail.put(Note.LINK_DOWN),
         )
@@ -462,11 +456,14 @@ class Connection:
             self.refresh()
 
     async def _sample(self, params: Mapping[str, object]) -> dict[str, object]:
-        late = self._session is None or self._session.awaits_late_answers
+        late = self._session is None or self.awaits_late
         return await self.calls.sample(params, late=late)
 
     async def _elicit(self, params: Mapping[str, object]) -> dict[str, object]:
-        late = self._session is None or self._session.awaits_late_answers
+        late = self._session is None or self.awaits_late
+        if not self._shared.asks:
+            self._shared.asks = True
+            self._on_change()
         return await self.calls.elicit(params, late=late)
 
     def _with_last_words(self, reason: str) -> str:
@@ -486,7 +483,9 @@ class Connection:
         if (state, reason) != (self.state, self.reason):
             because = f": {reason}" if reason else ""
             level = logging.WARNING if state is ServerState.PARKED else logging.INFO
-            logger.log(level, "server %s: %s -> %s%s", self.server, self.state, state, because)
+            which = f", connection {self.number}" if self.number > 1 else ""
+            said = (self.server, which, self.state, state, because)
+            logger.log(level, "server %s%s: %s -> %s%s", *said)
             if state is not self.state:
                 self.since = self._clock.now()
             self.state, self.reason = state, reason

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 from gateway.domain.form import MAX_TEXT, Form, FormAction, FormAnswer, FormField
 from gateway.domain.schema_form import Unaskable, form_of
 from gateway.ports import FormRequest
+from mcp_host.links import link_problem
 from mcp_host.sanitize import clean_text
 
 MAX_REASON: Final = 500
@@ -32,11 +33,23 @@ class Reply:
 
 
 def form_request(
-    *, server: str, server_sha: str, tool: str, params: Mapping[str, object]
+    *, server: str, server_sha: str, tool: str, params: Mapping[str, object], links: bool = False
 ) -> FormRequest:
-    """Turn the parameters of `elicitation/create` into a form, or into why it cannot be asked."""
+    """Turn the parameters of `elicitation/create` into a form, or into why it cannot be asked.
+
+    With `links` a person may be asked to open one.
+    """
     message = params.get("message")
     text = message if isinstance(message, str) else ""
+    if links and params.get("mode") == "url":
+        return FormRequest(
+            server=server,
+            server_sha=server_sha,
+            tool=tool,
+            form=Form(message=clean_text(text, limit=MAX_TEXT)),
+            problem=link_problem(params.get("url")),
+            url=str(params.get("url") or ""),
+        )
     form = _form(params, text)
     problem = ""
     if isinstance(form, Unaskable):
@@ -47,7 +60,7 @@ def form_request(
 
 def reply_to(answer: FormAnswer, params: Mapping[str, object]) -> Reply:
     """Return what the server gets; content its own schema refuses is declined, never sent."""
-    if answer.action is not FormAction.ACCEPT:
+    if answer.action is not FormAction.ACCEPT or params.get("mode") == "url":
         return Reply(action=answer.action, reason=answer.reason)
     content = answer.content or {}
     problem = content_problem(params.get("requestedSchema", {}), content)

@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from mcp_host.lifecycle_config import LifecycleConfig
+from mcp_host.lifecycle_config import NETWORK_CONNECTIONS, STDIO_CONNECTIONS, LifecycleConfig
 from mcp_host.network_config import (
     Certificate,
     FilePath,
@@ -36,7 +36,7 @@ LATER: Final[Mapping[str, object]] = {}
 """Documented keys without an effect yet, and the value for which that makes no difference."""
 
 LATER_TOOLS: Final[Mapping[str, object]] = {}
-LATER_ELICITATION: Final[Mapping[str, object]] = {"url": False}
+LATER_ELICITATION: Final[Mapping[str, object]] = {}
 LATER_SAMPLING: Final[Mapping[str, object]] = {}
 LATER_OAUTH: Final[Mapping[str, object]] = {}
 LATER_MCP: Final[Mapping[str, object]] = {}
@@ -63,6 +63,13 @@ class AuditLevel(StrEnum):
     DEBUG = "debug"
     INFO = "info"
     WARNING = "warning"
+
+
+class UrlMode(StrEnum):
+    """What becomes of a server's wish to have a person open a link."""
+
+    DECLINE = "decline"
+    ASK = "ask"
 
 
 class PolicyAction(StrEnum):
@@ -114,6 +121,13 @@ def _not_blank(value: str) -> str:
     return value
 
 
+def _url_mode(value: object) -> object:
+    """`false` is the plain way to say that no link is ever asked about."""
+    if value is False or value == "false":
+        return UrlMode.DECLINE
+    return value
+
+
 def _rules(value: object) -> object:
     """Keep the order of the file: the first rule that matches holds."""
     if isinstance(value, tuple):
@@ -156,10 +170,11 @@ class ToolsConfig(_Section):
 
 
 class ElicitationConfig(_Section):
-    """Whether the server may put forms to the person, and how long they have."""
+    """Whether the server may put forms to the person, and links too, and how long they have."""
 
     enabled: bool = True
     timeout: _Seconds = 300
+    url: Annotated[UrlMode, BeforeValidator(_url_mode)] = UrlMode.DECLINE
 
 
 class SamplingConfig(_Section):
@@ -231,6 +246,13 @@ class ServerConfig(LifecycleConfig, _Section):
         changed = self.model_copy()
         changed._unset = variables
         return changed
+
+    @property
+    def connection_limit(self) -> int:
+        """How many connections it may have at the same time."""
+        if self.max_connections is not None:
+            return self.max_connections
+        return STDIO_CONNECTIONS if self.transport is Transport.STDIO else NETWORK_CONNECTIONS
 
     @property
     def sent_headers(self) -> dict[str, str]:

@@ -123,6 +123,7 @@ class HostSession(ClientSession):
         *,
         version: str,
         elicit: Elicit | None,
+        elicit_links: bool = False,
         sample: Sample | None = None,
         sample_with_tools: bool = False,
         on_lists_changed: Callable[[], None],
@@ -133,6 +134,7 @@ class HostSession(ClientSession):
         self._link = link
         self._host_dispatcher = HostDispatcher(link, on_closed=on_closed)
         self._elicit = elicit
+        self._elicit_links = elicit_links
         self._sample = sample
         self._sample_with_tools = sample_with_tools
         self._on_lists_changed = on_lists_changed
@@ -210,11 +212,12 @@ class HostSession(ClientSession):
         return self._param_headers.of(name, arguments)
 
     def _build_capabilities(self, version: str) -> wire.ClientCapabilities:
-        # The SDK would advertise URL mode with any callback; a form is all we can show.
+        # The SDK would advertise URL mode with any callback.
         capabilities = super()._build_capabilities(version)
         if self._elicit is not None:
             form = wire.FormElicitationCapability()
-            capabilities.elicitation = wire.ElicitationCapability(form=form)
+            url = wire.UrlElicitationCapability() if self._elicit_links else None
+            capabilities.elicitation = wire.ElicitationCapability(form=form, url=url)
         if self._sample is not None:
             tools = wire.SamplingToolsCapability() if self._sample_with_tools else None
             capabilities.sampling = wire.SamplingCapability(tools=tools)

@@ -103,6 +103,8 @@ class Cards:
             question=question_from_json(line["question"], form=form), rev=line["rev"], state=state
         )
         prompt = steps.pick_prompt(form, state) if card.pick else moves.prompt_of(form, state)
+        if card.question.kind is QuestionKind.URL:
+            prompt = steps.as_link(prompt)
         return self._draw(card, prompt)
 
     def close(self, line: Mapping[str, Any]) -> Delivery:

@@ -54,7 +54,8 @@ class ModelProvider(Protocol):
 class FormRequest:
     """A server's question: its form, or why it cannot be asked (`problem`, for the person).
 
-    `timeout` is how many seconds the person has, None as for an approval.
+    `timeout` is how many seconds the person has, None as for an approval. `url` is a link that they
+    are asked to open, "" for a form.
     """
 
     server: str
@@ -63,6 +64,7 @@ class FormRequest:
     form: Form
     problem: str = ""
     timeout: float | None = None
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,10 @@ class Approver(Protocol):
 
     async def sample(self, request: SamplingRequest) -> Approval:
         """Ask whether a server may use our model; cancelled by the caller, the card is withdrawn."""
+        ...
+
+    async def tell(self, text: str) -> None:
+        """Say something about the call in its conversation; the same text is said there once."""
         ...
 
 

@@ -37,6 +37,7 @@ from gateway.runtime.drafts import (
     approval_draft,
     choice_draft,
     form_draft,
+    link_draft,
     sampling_draft,
 )
 from gateway.runtime.notices import Notices
@@ -124,6 +125,8 @@ class ApprovalBroker:
             await self._notices.declined(call, request)
             return FormAnswer(action=FormAction.DECLINE, reason=request.problem)
         seconds = self._config.timeout if request.timeout is None else request.timeout
+        if request.url:
+            return await self._open_link(call, request, deadline, seconds=seconds)
         draft = form_draft(
             call,
             request.form,
@@ -134,6 +137,15 @@ class ApprovalBroker:
             tool=request.tool,
         )
         return await self._form_answer(draft, deadline)
+
+    async def _open_link(
+        self, call: ToolCall, request: FormRequest, deadline: Deadline, *, seconds: float
+    ) -> FormAnswer:
+        """Ask before the link is given; whoever agrees finds it in the chat."""
+        answer = await self._form_answer(link_draft(call, request, timeout=seconds), deadline)
+        if answer.action is FormAction.ACCEPT:
+            await self._notices.link(call, request)
+        return answer
 
     async def sample(
         self, call: ToolCall, request: SamplingRequest, *, deadline: Deadline
@@ -179,6 +191,10 @@ class ApprovalBroker:
         draft = choice_draft(call, message, options, timeout=self._config.timeout)
         answer = await self._form_answer(draft, deadline, known=await self._same_form(draft))
         return None if answer.content is None else str(answer.content[PICKED])
+
+    async def tell(self, call: ToolCall, text: str) -> None:
+        """Say something about a call in its conversation; the same text is said of it once."""
+        await self._notices.of_call(call, text)
 
     async def withdraw_turn(self, turn: TurnId, reason: str) -> None:
         """Cancel whatever a turn still asks; its cards say why."""
@@ -255,7 +271,7 @@ class ApprovalBroker:
         return (Action.ALLOW_ONCE, *session, *always, Action.DENY)
 
 
-_OF_SERVERS: Final = frozenset({QuestionKind.ELICITATION, QuestionKind.SAMPLING})
+_OF_SERVERS: Final = frozenset({QuestionKind.ELICITATION, QuestionKind.URL, QuestionKind.SAMPLING})
 
 
 def _sampling_of(request: SamplingRequest) -> ToolSpec:

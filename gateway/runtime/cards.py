@@ -54,6 +54,7 @@ _DONE: Final = {
     Action.DECLINE: "Declined",
     Action.CANCEL: "Cancelled",
 }
+_SUBMITTED: Final = {QuestionKind.CHOICE: "Chosen", QuestionKind.URL: "Agreed"}
 _VIA: Final = {
     Surface.CLI: "via the shell",
     Surface.DASHBOARD: "via dashboard",
@@ -135,8 +136,8 @@ def ending(question: Question, *, action: Action, by: Actor | None, reason: str)
     if action is Action.WITHDRAW:
         return "No longer waiting" + (f": {why}" if why else "")
     words = _DONE[action]
-    if question.kind is QuestionKind.CHOICE and action is Action.SUBMIT:
-        words = "Chosen"
+    if action is Action.SUBMIT:
+        words = _SUBMITTED.get(question.kind, words)
     if by is not None:
         words += f" by {name_of(by)}"
     return f"{words}: {why}" if why else words

@@ -1,15 +1,16 @@
 """Questions before they have an id: what a tool call, a form or a choice asks. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+from urllib.parse import urlsplit
 
 from gateway.domain.canonical import CanonicalJson, canonical, sha256_of
 from gateway.domain.form import FieldKind, Form, FormField, Option, Unset
 from gateway.domain.question import Action, Approvers, QuestionKind
 from gateway.domain.text import shorten, show_escapes
 from gateway.domain.tools import ToolCall, ToolSpec
-from gateway.ports import SamplingRequest
+from gateway.ports import FormRequest, SamplingRequest
 from gateway.runtime.cards import MAX_DESCRIPTION, approval_prompt, one_line
 from gateway.runtime.config import ApprovalsConfig
 from gateway.runtime.forms import moves, steps
@@ -17,6 +18,8 @@ from gateway.runtime.forms.steps import Prompt
 
 PICKED: Final = "choice"
 """The field of a plain choice."""
+
+WANTS_LINK: Final = "Wants you to open a link. Look at its host first; it comes when you agree."
 
 _FORM_ACTIONS: Final = (Action.SUBMIT, Action.DECLINE, Action.CANCEL)
 _REQUESTER: Final = Approvers()
@@ -120,6 +123,26 @@ def form_draft(
         tool=tool,
         form=form,
         field=state.field if form.fields else None,
+    )
+
+
+def link_draft(call: ToolCall, request: FormRequest, *, timeout: float) -> Draft:
+    """Return the question whether to open a server's link; its address and host are what is shown."""
+    shown = canonical({"host": urlsplit(request.url).netloc, "url": request.url})
+    form = replace(request.form, message=f"{WANTS_LINK}\n{request.form.message}".strip())
+    return Draft(
+        kind=QuestionKind.URL,
+        call=call,
+        actions=_FORM_ACTIONS,
+        body=form.message,
+        args_sha=sha256_of(shown),
+        prompt=steps.as_link(moves.start(form)[1]),
+        timeout=timeout,
+        server=request.server,
+        server_sha=request.server_sha,
+        tool=request.tool,
+        arguments=shown,
+        form=form,
     )
 
 

@@ -68,6 +68,17 @@ class Notices:
         digest = sha256_of(f"{request.form.message}\n{request.problem}")[:16]
         await self.say(call.place, text, key=f"declined:{call.turn}:{call.step}:{call.id}:{digest}")
 
+    async def of_call(self, call: ToolCall, text: str) -> None:
+        """Say something about a call where it comes from."""
+        key = f"call:{call.turn}:{call.step}:{call.id}:{sha256_of(text)[:16]}"
+        await self.say(call.place, text, key=key)
+
+    async def link(self, call: ToolCall, request: FormRequest) -> None:
+        """Give the link that somebody agreed to open."""
+        text = f"The link of {one_line(request.server)}: <{request.url}>"
+        key = f"link:{call.turn}:{call.step}:{call.id}:{sha256_of(request.url)[:16]}"
+        await self.say(call.place, text, key=key)
+
 
 def _in_words(question: Question, draft: Draft, *, now: datetime, config: ApprovalsConfig) -> str:
     """Return a card without buttons; nothing a server wrote is read as markup."""

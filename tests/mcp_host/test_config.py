@@ -67,7 +67,7 @@ def test_an_entry_with_a_command_has_the_documented_defaults() -> None:
             "prompts": None,
             "policy": (),
         },
-        "elicitation": {"enabled": True, "timeout": 300},
+        "elicitation": {"enabled": True, "timeout": 300, "url": "decline"},
         "sampling": {
             "enabled": True,
             "model": "",
@@ -98,7 +98,7 @@ def test_every_key_of_an_entry_is_read() -> None:
                 "exclude": ["a", "b"],
                 "policy": {"z*": "deny", "a*": "ask", "*": "allow"},
             },
-            "elicitation": {"enabled": "off", "timeout": 30},
+            "elicitation": {"enabled": "off", "timeout": 30, "url": "ask"},
             "sampling": {"model": "openai/m", "allowed_models": "openai:m", "max_rpm": "3"},
         }
     )
@@ -126,7 +126,7 @@ def test_every_key_of_an_entry_is_read() -> None:
                 ("*", PolicyAction.ALLOW),
             ),
         },
-        "elicitation": {"enabled": False, "timeout": 30},
+        "elicitation": {"enabled": False, "timeout": 30, "url": "ask"},
         "sampling": {
             "enabled": True,
             "model": "openai/m",

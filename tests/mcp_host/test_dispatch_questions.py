@@ -19,6 +19,7 @@ from tests.mcp_host.hosting import (
     running,
 )
 from tests.support.eventually import eventually_async
+from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -70,6 +71,27 @@ async def test_what_cannot_be_asked_is_declined_with_the_reason_for_the_person(t
 
     assert result.text == "decline"
     assert person.forms[0].problem
+
+
+@requirement("elicitation.url_mode")
+@pytest.mark.parametrize("asks", [True, False])
+async def test_a_link_is_put_to_the_person_only_where_the_operator_says_so(
+    asks: bool, tmp_path: Path
+) -> None:
+    advertised = tmp_path / "advertised"
+    person = Person(arguments(""), form=FormAnswer(action=FormAction.ACCEPT, content={}))
+    entry = legacy(
+        "--capabilities", advertised, elicitation={"url": "ask"} if asks else {"url": False}
+    )
+    async with running(entry) as host:
+        result = await host.call("order_url", person=person)
+
+    (asked,) = person.forms
+    form_and_link = {"form": {}, "url": {}} if asks else {"form": {}}
+    assert json.loads(lines_of(advertised)[0])["elicitation"] == form_and_link
+    assert result.text == ("accept" if asks else "decline")
+    assert (asked.url, asked.form.message) == ("https://example.com/x" if asks else "", "Go")
+    assert ("link" in asked.problem) is not asks
 
 
 async def test_several_rounds_carry_the_state_of_the_server_byte_for_byte(tmp_path: Path) -> None:
@@ -212,7 +234,7 @@ async def test_a_question_that_could_belong_to_two_calls_is_declined_and_shown_t
     go = tmp_path / "go"
     async with running(legacy()) as host:
         bystander, asker = Person(arguments(str(go))), Person(arguments(""))
-        other = asyncio.create_task(host.call("hold", person=bystander))
+        other = asyncio.create_task(host.call("hold", chat="2", person=bystander))
         await eventually_async(lambda: bystander.starts == [None])
         result = await host.call("order", person=asker)
         go.touch()
@@ -221,6 +243,10 @@ async def test_a_question_that_could_belong_to_two_calls_is_declined_and_shown_t
     assert json.loads(result.text.splitlines()[0]) == {"action": "decline"}
     for text in (result.text, held.text):
         assert "unclear whom to ask: declined" in text
+    for person in (bystander, asker):
+        assert [("unclear whom to ask" in text, "Which" in text) for text in person.told] == [
+            (True, False)
+        ]
     assert bystander.forms == asker.forms == []
 
 

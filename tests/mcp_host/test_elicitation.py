@@ -59,6 +59,40 @@ def test_what_cannot_be_asked_comes_with_its_reason_and_without_fields(
     assert HIDDEN not in found.problem
 
 
+@requirement("elicitation.url_mode")
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("https://example.com/sign?state=1&x=%41#top", ""),
+        ("http://127.0.0.1:8000/cb", ""),
+        ("https://xn--80ak6aa92e.com/", ""),
+        ("https://\u0430pple.com/", "letters no address has"),
+        ("https://example.com/\u202e", "letters no address has"),
+        ("https://bank.com@evil.example/", "hidden behind a user name"),
+        ("https://bank.com\\@evil.example/", "letters no address has"),
+        ("javascript:alert(1)", "no web address"),
+        ("tg://user?id=1", "no web address"),
+        ("file:///etc/passwd", "no web address"),
+        ("https:///nowhere", "no web address"),
+        ("https://[::1", "no link"),
+        ("https://x:99999/", "no link"),
+        ("https://example.com/ two", "letters no address has"),
+        (f"https://example.com/{'x' * 2_000}", "longer than 2000"),
+        ("", "without saying which"),
+        (None, "without saying which"),
+    ],
+)
+def test_only_a_link_whose_host_everybody_sees_is_asked_about(url: object, problem: str) -> None:
+    params = {"mode": "url", "message": f"Sign{HIDDEN} in", "url": url}
+    found = form_request(server="notes", server_sha="sha", tool="t", params=params, links=True)
+
+    assert (found.form.message, found.form.fields) == ("Sign in", ())
+    assert found.problem == "" if problem == "" else problem in found.problem
+    assert reply_to(FormAnswer(action=FormAction.ACCEPT, content={}), params).as_result() == {
+        "action": "accept"
+    }
+
+
 @requirement("threat.s28")
 @pytest.mark.parametrize(
     "field",

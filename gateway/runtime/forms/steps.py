@@ -4,7 +4,7 @@ A `Prompt` names its buttons by action and argument; tokens, time and layout bel
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gateway.domain.form import FieldKind, Form, FormField, FormState, Unset
@@ -128,6 +128,15 @@ def review_prompt(form: Form, state: FormState) -> Prompt:
             *_ways_out(state),
         ),
     )
+
+
+def as_link(prompt: Prompt) -> Prompt:
+    """Return the review of a form without fields as the question whether to open a link."""
+    choices = tuple(
+        replace(choice, label="Open link") if choice.action is Action.SUBMIT else choice
+        for choice in prompt.choices
+    )
+    return replace(prompt, choices=choices)
 
 
 def edit_prompt(form: Form, state: FormState, *, page: int = 0) -> Prompt:

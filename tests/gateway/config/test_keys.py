@@ -312,6 +312,11 @@ ROWS: dict[str, tuple[str, Read, object]] = {
         lambda c: _server(c).elicitation.enabled,
         False,
     ),
+    f"{SERVER}.elicitation.url": (
+        "elicitation: {url: ask}",
+        lambda c: _server(c).elicitation.url,
+        "ask",
+    ),
     f"{SERVER}.elicitation.timeout": (
         "elicitation: {timeout: 9}",
         lambda c: _server(c).elicitation.timeout,

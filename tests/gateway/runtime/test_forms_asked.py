@@ -110,6 +110,44 @@ async def test_what_cannot_be_asked_is_declined_with_the_reason_in_the_chat(
         assert notice.body == f"demo asked something that was declined: {problem}"
 
 
+LINK = FormRequest(
+    server="demo",
+    server_sha="s",
+    tool="order",
+    form=Form(message="Sign in first."),
+    url="https://example.com/sign_in?state=1",
+)
+
+
+@requirement("elicitation.url_mode")
+async def test_a_link_is_shown_with_its_host_and_given_only_to_who_agrees(tmp_path: Path) -> None:
+    async def ask(chat: People, call: ToolCall) -> FormAnswer:
+        async with limit() as deadline:
+            return await chat.broker.elicit(call, LINK, deadline=deadline)
+
+    async with people(tmp_path / "state.db") as chat:
+        call = await chat.call()
+        waiting = chat.tasks.create_task(ask(chat, call), name="link")
+        card = await chat.card()
+        assert "demo · order" in card.body
+        assert "Sign in first." in card.body
+        assert '"host": "example.com",\n  "url": "https://example.com/sign_in?state=1"' in card.body
+        assert buttons(card) == ["Open link", "Decline", "Cancel"]
+        await chat.press(token(card, "Open link"), by=BEN)
+        assert not waiting.done()
+        await chat.press(token(card, "Open link"))
+        assert await waiting == FormAnswer(action=FormAction.ACCEPT, content={})
+        texts = [item.body for item in [*chat.log, *await chat.sent()]]
+        assert "The link of demo: <https://example.com/sign_in?state=1>" in texts
+
+        for label, action in (("Decline", FormAction.DECLINE), ("Cancel", FormAction.CANCEL)):
+            chat.log.clear()
+            waiting = chat.tasks.create_task(ask(chat, call), name="link")
+            await chat.press(token(await chat.card(), label))
+            assert (await waiting).action is action
+            assert not [x for x in [*chat.log, *await chat.sent()] if "The link of" in x.body]
+
+
 async def test_two_forms_of_one_call_are_two_cards(tmp_path: Path) -> None:
     async with people(tmp_path / "state.db") as chat:
         call = await chat.call()
