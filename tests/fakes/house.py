@@ -4,21 +4,23 @@ import asyncio
 import itertools
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gateway.domain.delivery import Origin
+from gateway.domain.errors import ModelRejected
 from gateway.domain.ids import Actor, Place
 from gateway.domain.message import InboundEvent
 from gateway.domain.operations.deliveries import Enqueue
-from gateway.ports import Clock, ModelProvider, Readers, Renderer, Store, Typing
+from gateway.ports import Clock, ModelProvider, Readers, Renderer, Store, Streaming, Typing
 from gateway.ports.signing_in import SigningIn
 from gateway.runtime.access import Access
 from gateway.runtime.clock import SystemClock
 from gateway.runtime.config import AccessConfig
+from gateway.runtime.overrides import Overrides
 from gateway.runtime.runtime import Edges, Runtime, RuntimeConfig
 from store import open_store
 from tests.fakes.agent_log import ListedLog
@@ -114,7 +116,10 @@ async def running(
     clock: Clock | None = None,
     renderer: Renderer | None = None,
     typing: Typing | None = None,
+    streaming: Streaming | None = None,
     signing: SigningIn | None = None,
+    models: Mapping[str, ModelProvider] | None = None,
+    overrides: Overrides | None = None,
     crash: bool = False,
     first: int = 0,
     watch: Callable[[Store], Store] = lambda store: store,
@@ -136,7 +141,10 @@ async def running(
                 adapters=[chats],
                 renderers={PLATFORM: renderer or LoopbackRenderer()},
                 typing={(PLATFORM, ""): typing} if typing is not None else {},
+                streaming={(PLATFORM, ""): streaming} if streaming is not None else {},
                 signing=signing,
+                find_model=None if models is None else lambda name: found(models, name),
+                overrides=overrides or Overrides(),
             ),
             access=access(),
             clock=time,
@@ -161,6 +169,12 @@ async def running(
             task.cancel()
         else:
             runtime.stop()
+
+
+def found(models: Mapping[str, ModelProvider], name: str) -> ModelProvider:
+    if name not in models:
+        raise ModelRejected(name, "nobody serves it")
+    return models[name]
 
 
 def enqueue(place: Place, text: str, *, key: str) -> Enqueue:
