@@ -54,6 +54,9 @@ class Unasked:
     async def sample(self, request: SamplingRequest) -> Approval:
         return Approval(allowed=False, reason=f"{request.server} must not ask for the model here")
 
+    async def tell(self, text: str) -> None:
+        raise AssertionError(f"nothing was to be told: {text}")
+
 
 async def ours(stack: AsyncExitStack, server: str) -> Call:
     entry = ServerConfig(

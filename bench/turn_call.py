@@ -100,6 +100,9 @@ class Journaling:
     async def sample(self, request: SamplingRequest) -> Approval:
         return Approval(allowed=False, reason=f"{request.server} must not ask for the model here")
 
+    async def tell(self, text: str) -> None:
+        raise AssertionError(f"nothing was to be told: {text}")
+
 
 async def bare(times: Times, *, turns: int) -> None:
     """Make the same calls with the host, each between the two commits of the journal."""

@@ -7,7 +7,7 @@ approvals and no transport.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
@@ -49,6 +49,10 @@ class Asker(Protocol):
         """Ask whether the server may use our model."""
         ...
 
+    async def tell(self, text: str) -> None:
+        """Say something about the call where it was made."""
+        ...
+
 
 class BadAnswer(ToolHostError):
     """The server answered the call with something that is no result; it may have run."""
@@ -71,6 +75,7 @@ async def call_tool(ask: Ask, tool: str, arguments: Mapping[str, object]) -> Map
 @dataclass(slots=True)
 class _Flight:
     tool: str
+    conversation: str
     asker: Asker
     deadline: Deadline
     tasks: asyncio.TaskGroup
@@ -112,10 +117,9 @@ class _Flight:
         finally:
             self.waited += self.clock.monotonic() - began
 
-    async def ask_from_outside(self, params: Mapping[str, object]) -> dict[str, object]:
-        """Ask as a part of the call: its end ends the question, and so does our caller's."""
-        answer = await self._from_outside(self.ask(params))
-        return {"action": CANCEL} if answer is None else answer
+    async def ask_from_outside(self, params: Mapping[str, object]) -> dict[str, object] | None:
+        """Ask as a part of the call: our caller's end ends the question, and its own, with None."""
+        return await self._from_outside(self.ask(params))
 
     async def sample_from_outside(self, params: Mapping[str, object]) -> dict[str, object]:
         """Have our model answer as a part of the call.
@@ -165,12 +169,12 @@ class _Flight:
 class Calls:
     """Runs calls on a session and gives the questions of a legacy server to the right one."""
 
-    def __init__(self, server: str, *, clock: Clock, sampler: Sampler) -> None:
+    def __init__(self, server: str, *, clock: Clock, sampler: Sampler, counts: AnswerCount) -> None:
         self._server = server
         self._sampler = sampler
         self._clock = clock
         self._flights: list[_Flight] = []
-        self.counts = AnswerCount()
+        self._counts = counts
 
     async def run(
         self,
@@ -180,9 +184,12 @@ class Calls:
         *,
         asker: Asker,
         seconds: float,
+        conversation: str = "",
         exchange: Exchange = call_tool,
     ) -> Returned:
         """Call the tool and return what it gave, within `seconds` of its own time.
+
+        Calls of one `conversation` are asked in the same chat; "" is nobody else's.
 
         Raises:
             ToolTimeout: No answer in time; the server was told that nobody waits any more.
@@ -195,7 +202,14 @@ class Calls:
         try:
             async with deadline, asyncio.TaskGroup() as tasks:
                 flight = _Flight(
-                    tool, asker, deadline, tasks, self._clock, self._sampler, self.counts
+                    tool,
+                    conversation,
+                    asker,
+                    deadline,
+                    tasks,
+                    self._clock,
+                    self._sampler,
+                    self._counts,
                 )
 
                 async def ask(method: str, params: Mapping[str, object]) -> Mapping[str, object]:
@@ -212,19 +226,21 @@ class Calls:
         return Returned(raw=raw, seconds=took, notes=tuple(flight.notes))
 
     async def elicit(self, params: Mapping[str, object], *, late: bool) -> dict[str, object]:
-        """Answer a legacy server's question; `late` when it may belong to a call that is over."""
-        flights = [flight for flight in self._flights if not flight.landed]
-        if len(flights) == 1 and not late:
-            return await flights[0].ask_from_outside(params)
-        calls = "no call" if not flights else f"{len(flights)} calls"
-        over = " and one that was given up" if late and flights else ""
-        why = f"it asked for input while {calls}{over} ran, so it is unclear whom to ask: declined"
-        logger.warning("server %s: %s", self._server, why)
-        with self.counts.one() as told:
-            told.action = DECLINE
-        for flight in flights:
-            flight.notes.append(f"The server {self._server} was not answered: {why}.")
-        return {"action": DECLINE}
+        """Answer a legacy server's question; `late` when it may belong to a call that is over.
+
+        Calls of one conversation have one chat: it is asked there, whichever of them it is for.
+        """
+        flights = self._flying()
+        if late or not _of_one_chat(flights):
+            return await self._decline(flights, late=late)
+        while flights:
+            with self._standing_still(flights[:-1]):
+                answer = await flights[-1].ask_from_outside(params)
+            if answer is not None:
+                return answer
+            # The call it was asked in is over: it is another's, if there is one.
+            flights = [flight for flight in flights[:-1] if not flight.landed]
+        return {"action": CANCEL}
 
     async def sample(self, params: Mapping[str, object], *, late: bool) -> dict[str, object]:
         """Have our model answer a legacy server; whose call it is matters when a person is asked.
@@ -232,7 +248,7 @@ class Calls:
         Raises:
             SamplingRefused: With what the server may know.
         """
-        flights = [flight for flight in self._flights if not flight.landed]
+        flights = self._flying()
         if len(flights) == 1 and not late:
             return await flights[0].sample_from_outside(params)
         try:
@@ -241,6 +257,31 @@ class Calls:
             for flight in flights:
                 flight.notes.append(_no_answer(self._server, refused))
             raise
+
+    def _flying(self) -> list[_Flight]:
+        return [flight for flight in self._flights if not flight.landed]
+
+    async def _decline(self, flights: list[_Flight], *, late: bool) -> dict[str, object]:
+        """Decline what may be anybody's, and say so in each chat; the question is in none."""
+        calls = "no call" if not flights else f"{len(flights)} calls"
+        over = " and one that was given up" if late and flights else ""
+        why = f"it asked for input while {calls}{over} ran, so it is unclear whom to ask: declined"
+        logger.warning("server %s: %s", self._server, why)
+        with self._counts.one() as told:
+            told.action = DECLINE
+        said = f"The server {self._server} was not answered: {why}."
+        for flight in flights:
+            flight.notes.append(said)
+            await flight.asker.tell(said)
+        return {"action": DECLINE}
+
+    @contextmanager
+    def _standing_still(self, flights: list[_Flight]) -> Generator[None]:
+        """Stop the clocks of calls of which one may wait for the person."""
+        with ExitStack() as clocks:
+            for flight in flights:
+                clocks.enter_context(flight.deadline.paused())
+            yield
 
     @contextmanager
     def _in_flight(self, flight: _Flight) -> Generator[None]:
@@ -318,6 +359,12 @@ class Calls:
         if isinstance(error, MCPError) and error.code == wire.CONNECTION_CLOSED and session.closed:
             return ServerUnavailable(self._server, await session.why_closed(), sent=True)
         return error
+
+
+def _of_one_chat(flights: list[_Flight]) -> bool:
+    if len(flights) < 2:
+        return bool(flights)
+    return len({flight.conversation for flight in flights}) == 1 and bool(flights[0].conversation)
 
 
 def _no_answer(server: str, refused: SamplingRefused) -> str:

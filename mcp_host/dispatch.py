@@ -6,6 +6,7 @@ Everything that goes wrong is a result; only `Fenced` and cancellation pass thro
 import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final, assert_never, cast
 
@@ -21,16 +22,18 @@ from gateway.domain.errors import (
     ToolTimeout,
 )
 from gateway.domain.question import Decision
-from gateway.domain.tools import CallState, ToolCall, ToolResult, ToolSpec
+from gateway.domain.tools import CallState, ServerState, ToolCall, ToolResult, ToolSpec
 from gateway.ports import Approval, Approver
 from mcp_host.asking import PersonAsker
 from mcp_host.calls import Returned, call_tool
 from mcp_host.connection import Connection
+from mcp_host.connections import Connections
 from mcp_host.errors import one_line
 from mcp_host.results import read_result
 from mcp_host.sanitize import clean_line, clean_text
 from mcp_host.secrets import without_secrets
 from mcp_host.server_config import ServerConfig
+from mcp_host.session import HostSession
 from mcp_host.trust import Gate, gate
 from mcp_host.utilities import use
 
@@ -60,10 +63,25 @@ class _Way:
     out: bool = False
 
 
+@dataclass(slots=True)
+class _Line:
+    """What a call holds of its server until it ends, and who is asked in it."""
+
+    conversation: str
+    approver: Approver
+    held: AsyncExitStack
+    connection: Connection | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """True when its connection has ended for good: the server may have another."""
+        return self.connection is not None and self.connection.state is ServerState.CLOSED
+
+
 class Dispatch:
     """Runs calls on the connections; `find` and `config` see the tools as they are now.
 
-    `connect` gives the connection of a server and wakes one that sleeps, but does not wait for it.
+    `connect` gives the connections of a server and wakes one that sleeps, but does not wait for it.
     """
 
     def __init__(
@@ -71,7 +89,7 @@ class Dispatch:
         *,
         find: Callable[[str], ToolSpec | None],
         config: Callable[[str], ServerConfig | None],
-        connect: Callable[[str], Awaitable[Connection | None]],
+        connect: Callable[[str], Awaitable[Connections | None]],
     ) -> None:
         self._find = find
         self._config = config
@@ -82,14 +100,14 @@ class Dispatch:
         way = _Way()
         try:
             way.spec, way.approval = await self._approved(call, approver)
-            connection = await self._connect(way.spec.server)
-            if connection is None:
+            connections = await self._connect(way.spec.server)
+            if connections is None:
                 raise _NotRun(_GONE.format(way.spec.alias), state=CallState.ERROR)
-            async with connection.turn():
-                result = await self._run(call, way.spec, way, approver)
-            connection.times.add(ok=result.state is CallState.OK, ms=result.ms)
+            async with AsyncExitStack() as held:
+                result = await self._run(call, way.spec, way, approver, held)
+            connections.shared.times.add(ok=result.state is CallState.OK, ms=result.ms)
             # A server may say again what its entry keeps secret.
-            return without_secrets(result, connection.config)
+            return without_secrets(result, connections.first.config)
         except _NotRun as stop:
             return ToolResult(call=call.id, state=stop.state, text=stop.why, decision=stop.decision)
         except Fenced:
@@ -100,12 +118,13 @@ class Dispatch:
             return _broken(call, way)
 
     async def _run(
-        self, call: ToolCall, spec: ToolSpec, way: _Way, approver: Approver
+        self, call: ToolCall, spec: ToolSpec, way: _Way, approver: Approver, held: AsyncExitStack
     ) -> ToolResult:
-        spec, arguments = await self._started(spec, way.approval, approver)
+        line = _Line(call.place.session_key, approver, held)
+        spec, arguments = await self._started(spec, way.approval, line)
         way.out = True
         try:
-            returned = await self._send(spec, arguments, approver)
+            returned = await self._send(spec, arguments, line)
         except (ToolHostError, MCPError) as error:
             result = _failed(call, spec, error)
         else:
@@ -148,19 +167,18 @@ class Dispatch:
         return approval
 
     async def _started(
-        self, spec: ToolSpec, approval: Approval, approver: Approver
+        self, spec: ToolSpec, approval: Approval, line: _Line
     ) -> tuple[ToolSpec, Mapping[str, object]]:
         """Get the server ready, then write down that the call goes out; return what must run."""
         decision = approval.decision
         try:
             # First the server, so that a call is written down as out only when it can go out.
-            connection = await self._connected(spec)
-            await connection.ready()
+            await self._session(spec, line)
             spec = self._as_listed_now(spec, approval)
         except ToolHostError as error:
             raise _NotRun(f"{error}.", state=CallState.ERROR, decision=decision) from error
         try:
-            text = await approver.started(approval.question)
+            text = await line.approver.started(approval.question)
             arguments = parse_json(text)
         except Fenced:
             raise
@@ -184,31 +202,29 @@ class Dispatch:
             return now
         raise _gone(spec)
 
-    async def _send(
-        self, spec: ToolSpec, arguments: Mapping[str, object], approver: Approver
-    ) -> Returned:
+    async def _send(self, spec: ToolSpec, arguments: Mapping[str, object], line: _Line) -> Returned:
         """Call, and once more when nothing can have run or the tool may simply run again."""
         try:
-            return await self._send_once(spec, arguments, approver)
+            return await self._send_once(spec, arguments, line)
         except ServerUnavailable as error:
             if error.sent and not spec.repeatable:
                 raise
             logger.info("server %s: %s is called again: %s", spec.server, spec.name, error.problem)
-        return await self._send_once(spec, arguments, approver)
+        return await self._send_once(spec, arguments, line)
 
     async def _send_once(
-        self, spec: ToolSpec, arguments: Mapping[str, object], approver: Approver
+        self, spec: ToolSpec, arguments: Mapping[str, object], line: _Line
     ) -> Returned:
-        connection = await self._connected(spec)
-        session = await connection.ready()
+        connection, session = await self._session(spec, line)
         config = connection.config
-        asker = PersonAsker(spec, config=config.elicitation, approver=approver)
+        asker = PersonAsker(spec, config=config.elicitation, approver=line.approver)
         return await connection.calls.run(
             session,
             spec.name,
             arguments,
             asker=asker,
             seconds=config.timeout,
+            conversation=line.conversation,
             exchange=use if spec.utility else call_tool,
         )
 
@@ -216,11 +232,32 @@ class Dispatch:
         config = self._config(spec.server)
         return Gate.DENY if config is None else gate(config, spec)
 
-    async def _connected(self, spec: ToolSpec) -> Connection:
-        connection = await self._connect(spec.server)
-        if connection is None or not self._is_current(spec):
+    async def _session(self, spec: ToolSpec, line: _Line) -> tuple[Connection, HostSession]:
+        """Return the connection of the call with its session; another one when that has ended."""
+        if not self._is_current(spec):
             raise _gone(spec)
-        return connection
+        if line.connection is not None and not line.is_over:
+            try:
+                return line.connection, await line.connection.ready()
+            except ServerUnavailable:
+                if not line.is_over:
+                    raise
+        connection = await self._lease(spec, line)
+        return connection, await connection.ready()
+
+    async def _lease(self, spec: ToolSpec, line: _Line) -> Connection:
+        connections = await self._connect(spec.server)
+        if connections is None:
+            raise _gone(spec)
+        if connections.first is line.connection:
+            # It is being ended, and says so.
+            return connections.first
+        asker = PersonAsker(
+            spec, config=connections.first.config.elicitation, approver=line.approver
+        )
+        leased = connections.lease(line.conversation, tell=asker.tell)
+        line.connection = await line.held.enter_async_context(leased)
+        return line.connection
 
     def _is_current(self, spec: ToolSpec) -> bool:
         now = self._find(spec.alias)

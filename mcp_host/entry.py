@@ -16,13 +16,15 @@ from mcp_host.server_config import ServerConfig
 
 if TYPE_CHECKING:
     from mcp_host.connection import Connection
+    from mcp_host.connections import Connections
 
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """A server of the configuration; it has a connection as soon as it was wanted once.
+    """A server of the configuration; it has connections as soon as it was wanted once.
 
-    `known` is what it offered in an earlier process; `key` finds that in the cache.
+    `known` is what it offered in an earlier process, `key` finds that in the cache; `asks`: it put
+    a question to a person then.
     """
 
     name: str
@@ -30,12 +32,18 @@ class Entry:
     since: datetime
     key: str = ""
     known: Known | None = None
-    connection: "Connection | None" = None
+    asks: bool = False
+    connections: "Connections | None" = None
     owner: asyncio.Task[None] | None = None
     published: Catalog | None = None
     registered: Registered | None = None
     made: asyncio.Event = field(default_factory=asyncio.Event)
     woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def connection(self) -> "Connection | None":
+        """The one that lists its tools, None before it was wanted."""
+        return self.connections.first if self.connections is not None else None
 
     @property
     def sleeps(self) -> bool:
@@ -58,12 +66,12 @@ class Entry:
             return ServerState.DISABLED
         return ServerState.LAZY if self.sleeps else ServerState.CONNECTING
 
-    async def woken_up(self) -> "Connection | None":
-        """Wake it and return its connection, which need not be ready; None when it is disabled."""
+    async def woken_up(self) -> "Connections | None":
+        """Wake it and return its connections, which need not be ready; None when it is disabled."""
         if self.owner is not None:
             self.woken.set()
             await self.made.wait()
-        return self.connection
+        return self.connections
 
     async def settled(self) -> None:
         """Return when its tools are known, or it is parked or closed; at once when disabled."""
@@ -83,24 +91,24 @@ class Entry:
 
     async def tried(self) -> "Connection | None":
         """Wake it and return the connection once a try of it has ended, None when disabled."""
-        connection = await self.woken_up()
-        if connection is not None:
-            await connection.tried()
-        return connection
+        connections = await self.woken_up()
+        if connections is not None:
+            await connections.first.tried()
+        return self.connection
 
     async def nudge(self, *, reconnect: bool) -> None:
         """Have a parked one try now and a ready one list its tools; or have it connect anew."""
         if not reconnect and self.state is ServerState.LAZY:
             return
-        connection = await self.woken_up()
-        if connection is None:
+        connections = await self.woken_up()
+        if connections is None:
             return
         if reconnect:
-            await connection.reconnect()
-        elif connection.state is ServerState.READY:
-            connection.refresh()
+            await connections.reconnect()
+        elif connections.first.state is ServerState.READY:
+            connections.first.refresh()
         else:
-            await connection.try_now()
+            await connections.first.try_now()
 
     def status(self, registry: Registry) -> ServerStatus:
         """Return its line of `/mcp`."""
@@ -117,5 +125,7 @@ class Entry:
             lazy=self.config.lazy,
             needs_login=connection is not None and connection.needs_login,
             selection=registry.selection(self.name),
-            statistics=ServerStatistics() if connection is None else connection.statistics,
+            statistics=(
+                ServerStatistics() if self.connections is None else self.connections.statistics
+            ),
         )

@@ -26,7 +26,7 @@ from gateway.ports.loading import load
 from gateway.ports.signing_in import Person
 from mcp_host.entry import Entry
 from mcp_host.network_config import Transport
-from mcp_host.registry import Registered, Registry, register
+from mcp_host.registry import Registered, Registry, register, server_sha
 from mcp_host.schema_cache import Known, SchemaCache, cache_key
 from mcp_host.server_config import McpConfig, ServerConfig
 from mcp_host.sign_ins import SignIns
@@ -36,7 +36,8 @@ from mcp_host.transports.factory import link_opener
 from mcp_host.transports.guard import ProcessGuard
 
 if TYPE_CHECKING:
-    from mcp_host.connection import Agreed, Connection
+    from mcp_host.connection import Agreed
+    from mcp_host.connections import Connections
 
 logger = logging.getLogger(__name__)
 
@@ -296,6 +297,7 @@ class McpHost:
                 since=self._clock.now(),
                 key=key,
                 known=self._cache.find(name, key),
+                asks=self._cache.asks(name, server_sha(config)),
             )
             self._servers[name] = server
             if not config.enabled:
@@ -318,10 +320,10 @@ class McpHost:
             await self._wanted.wait()
             if server.sleeps:
                 await server.woken.wait()
-            server.connection = await self._connection_to(server)
+            server.connections = await self._connections_to(server)
         finally:
             server.made.set()
-        await server.connection.run()
+        await server.connections.run()
 
     async def _load_sdk(self) -> None:
         # It takes most of a second, and people are talked to meanwhile. One thread is enough.
@@ -330,9 +332,11 @@ class McpHost:
                 await load(importlib.import_module, _SDK_USER)
                 self._loaded = True
 
-    async def _connection_to(self, server: Entry) -> "Connection":
+    async def _connections_to(self, server: Entry) -> "Connections":
         await self._load_sdk()
         from mcp_host.connection import Connection
+        from mcp_host.connections import Connections, config_of_another
+        from mcp_host.shared import Shared
 
         opener = link_opener(
             server.name,
@@ -341,24 +345,33 @@ class McpHost:
             write_stderr=self._stderr_writer(server.name),
             tokens=self._sign_ins.keeper(server.name, server.config),
         )
-        return Connection(
-            server.name,
-            server.config,
-            open_link=opener,
-            slots=self._slots,
-            clock=self._clock,
-            version=self._version,
-            probe_interval=self._mcp.probe_interval,
-            on_change=self._publish,
-            models=self._models,
-            known=server.known,
+        shared = Shared(
+            server.name, server.config, clock=self._clock, models=self._models, asks=server.asks
         )
+
+        def make(number: int) -> Connection:
+            return Connection(
+                server.name,
+                server.config if number == 1 else config_of_another(server.config),
+                open_link=opener,
+                slots=self._slots,
+                clock=self._clock,
+                version=self._version,
+                probe_interval=self._mcp.probe_interval,
+                on_change=self._publish,
+                shared=shared,
+                known=server.known,
+                number=number,
+            )
+
+        pause = self._mcp.probe_interval
+        return Connections(make(1), shared=shared, make=make, clock=self._clock, pause=pause)
 
     def _config(self, name: str) -> ServerConfig | None:
         server = self._servers.get(name)
         return server.config if server is not None and server.config.enabled else None
 
-    async def _connect(self, name: str) -> "Connection | None":
+    async def _connect(self, name: str) -> "Connections | None":
         self.connect()
         server = self._servers.get(name)
         return await server.woken_up() if server is not None else None
@@ -410,9 +423,15 @@ class McpHost:
         if connection is None or connection.catalog is None or connection.era is None:
             return
         known = Known(catalog=connection.catalog, era=connection.era.value)
-        if connection.state is ServerState.READY and known != server.known:
-            server.known = known
-            self._cache.keep(server.name, server.key, known)
+        asks = server.connections is not None and server.connections.shared.asks
+        if connection.state is not ServerState.READY or (known, asks) == (
+            server.known,
+            server.asks,
+        ):
+            return
+        server.known, server.asks = known, asks
+        sha = server_sha(server.config) if asks else ""
+        self._cache.keep(server.name, server.key, known, asks=sha)
 
 
 @asynccontextmanager

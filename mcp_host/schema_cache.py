@@ -56,9 +56,16 @@ class SchemaCache:
         entry = self._entries.get(server)
         return _known(entry) if entry is not None and entry.get("key") == key else None
 
-    def keep(self, server: str, key: str, known: Known) -> None:
-        """Remember what the server offers now; returns at once."""
-        entry = _entry(key, known)
+    def asks(self, server: str, server_sha: str) -> bool:
+        """Tell whether this very server, whatever else its entry says, asked without naming a call."""
+        return bool(server_sha) and self._entries.get(server, {}).get("asks") == server_sha
+
+    def keep(self, server: str, key: str, known: Known, *, asks: str = "") -> None:
+        """Remember what the server offers now; returns at once.
+
+        `asks` is who it is (`registry.server_sha`) if it asked without naming a call, else "".
+        """
+        entry = _entry(key, known, asks)
         if self._entries.get(server) != entry:
             self._entries[server] = entry
             self._change(server, entry)
@@ -129,10 +136,11 @@ def _replace(path: Path, text: str) -> None:
         raise
 
 
-def _entry(key: str, known: Known) -> Mapping[str, object]:
+def _entry(key: str, known: Known, asks: str) -> Mapping[str, object]:
     catalog = known.catalog
     return {
         "key": key,
+        "asks": asks,
         "era": known.era,
         "resources": catalog.resources.value,
         "prompts": catalog.prompts.value,

@@ -129,7 +129,8 @@ class ServerStatistics:
     """What a server did since this process knows it; times are those of its latest calls.
 
     `errors` counts the calls that gave no good result; `sampling` has the counters of its requests
-    for our model by name.
+    for our model by name. `connections` are open now; `most_connections` is how many there may be,
+    more than one only where its questions could reach the wrong chat.
     """
 
     calls: int = 0
@@ -139,6 +140,8 @@ class ServerStatistics:
     restarts: int = 0
     elicitation: Answers = field(default_factory=Answers)
     sampling: Mapping[str, int] = field(default_factory=dict[str, int])
+    connections: int = 0
+    most_connections: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,6 +59,10 @@ class CallApprover:
         """Ask whether a server may use our model."""
         return await self.broker.sample(self.call, request, deadline=self.deadline)
 
+    async def tell(self, text: str) -> None:
+        """Say something about the call in its conversation."""
+        await self.broker.tell(self.call, text)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepWork:

@@ -71,6 +71,9 @@ def _numbers(status: ServerStatus) -> Iterable[str]:
     if numbers.calls:
         times = f", p50 {numbers.p50_ms} ms, p95 {numbers.p95_ms} ms"
         yield f"{counted(numbers.calls, 'call')}, {counted(numbers.errors, 'error')}{times}"
+    if numbers.connections > 1 or numbers.most_connections > 1:
+        open_now = f"{numbers.connections} of at most {numbers.most_connections} connections"
+        yield f"its questions keep conversations apart: {open_now} open"
     if numbers.restarts:
         yield f"restarted {counted(numbers.restarts, 'time')}"
     asked = numbers.elicitation

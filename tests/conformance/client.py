@@ -74,6 +74,9 @@ class Agreeable:
         del request
         return Approval(allowed=True)
 
+    async def tell(self, text: str) -> None:
+        raise AssertionError(f"nothing was to be told: {text}")
+
 
 class SaysNothing:
     """Implements `ModelProvider` with empty answers."""

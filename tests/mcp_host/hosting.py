@@ -61,6 +61,7 @@ class Person:
         self.approves: list[ToolSpec] = []
         self.starts: list[QuestionId | None] = []
         self.forms: list[FormRequest] = []
+        self.told: list[str] = []
         self.withdrawn = 0
         self.asked = asyncio.Event()
         self.decides = asyncio.Event()
@@ -86,6 +87,9 @@ class Person:
         self.samples.append(request)
         return await self._decide(self.sampling)
 
+    async def tell(self, text: str) -> None:
+        self.told.append(text)
+
     async def _decide(self, answer: Answer | Exception) -> Answer:
         self.asked.set()
         try:
@@ -106,10 +110,16 @@ class Running:
         self.wanted = wanted
 
     async def call(
-        self, tool: str, text: str = "", *, server: str = "s", person: Person | None = None
+        self,
+        tool: str,
+        text: str = "",
+        *,
+        server: str = "s",
+        chat: str = "1",
+        person: Person | None = None,
     ) -> ToolResult:
-        """Call a tool that takes a text."""
-        call = call_of(tool, text, server=server)
+        """Call a tool that takes a text, from a chat."""
+        call = call_of(tool, text, server=server, chat=chat)
         return await self.host.call(call, person or Person(call.arguments))
 
     def status(self, server: str = "s") -> ServerStatus:
@@ -120,12 +130,12 @@ def arguments(text: str) -> CanonicalJson:
     return canonical({"text": text})
 
 
-def call_of(tool: str, text: str = "", *, server: str = "s") -> ToolCall:
+def call_of(tool: str, text: str = "", *, server: str = "s", chat: str = "1") -> ToolCall:
     return ToolCall(
         id="call",
         alias=f"mcp__{server}__{tool}",
         arguments=arguments(text),
-        place=Place(platform="telegram", chat="1", chat_type=ChatType.DM),
+        place=Place(platform="telegram", chat=chat, chat_type=ChatType.DM),
         requester=Actor(platform="telegram", id="1"),
     )
 

@@ -9,6 +9,7 @@ from gateway.domain.tools import ServerState
 from gateway.ports import Approval
 from mcp_host.connection import Connection
 from mcp_host.server_config import ServerConfig
+from mcp_host.shared import Shared
 from mcp_host.slots import Slots
 from tests.fakes.mcp.memory import MemoryServer, MemoryServers
 from tests.support.clock import ManualClock
@@ -23,6 +24,9 @@ class Unasking:
 
     async def may_sample(self, excerpt: str) -> Approval:
         raise AssertionError(f"nobody was to be asked {excerpt}")
+
+    async def tell(self, text: str) -> None:
+        raise AssertionError(f"nothing was to be told: {text}")
 
 
 class Owned:
@@ -41,6 +45,7 @@ class Owned:
             version="0.0.1",
             probe_interval=300,
             on_change=self._count,
+            shared=Shared("s", config, clock=self.clock),
             jitter=lambda: 0.0,
         )
         self.task = asyncio.create_task(self.connection.run(), name="owner")

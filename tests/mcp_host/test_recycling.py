@@ -65,7 +65,7 @@ async def test_an_old_server_is_replaced_at_once_with_its_tools_there_all_the_ti
 
         assert seen == [["echo"]] * 3
         assert (owner.servers.attempts, owner.servers.open_now) == (4, 1)
-        assert owner.connection.statistics.restarts == 3
+        assert owner.connection.starts == 4
 
 
 @requirement("mcp.recycling.never_while_open")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 async def test_calls_errors_and_times_are_counted_and_a_call_that_was_not_made_is_not() -> None:
     async with running(legacy(trust="untrusted")) as host:
         assert host.status().statistics == ServerStatistics(
-            sampling=host.status().statistics.sampling
+            sampling=host.status().statistics.sampling, connections=1
         )
         for tool in ("echo", "echo", "fail", "refuse"):
             await host.call(tool, "x")
