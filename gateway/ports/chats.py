@@ -168,13 +168,19 @@ class Streaming(Protocol):
         """
         ...
 
-    async def show_preview(self, preview: Preview) -> float:
-        """Show it, unless the chat is busy; return the seconds until more may be shown.
+    def preview_wait(self, place: Place) -> float:
+        """Return for how many seconds nothing may be shown in a chat, 0 when something may now.
 
-        Called only when `preview.message` is known, where there is one. Shows no new message.
+        The adapter's own pace, and the room that is left beside what has to be sent.
+        """
+        ...
+
+    async def show_preview(self, preview: Preview) -> None:
+        """Show it; called only once its message is known, where there is one. Makes no new message.
 
         Raises:
             DeliveryDeferred: The platform wants nothing in this chat for a while.
+            DeliveryUnsure: No answer; it may be shown.
             AdapterError: It cannot be shown (any more).
         """
         ...

@@ -26,6 +26,7 @@ from gateway.domain.errors import (
     DeliveryUnsure,
 )
 from gateway.domain.operations.deliveries import ClaimDelivery
+from gateway.domain.preview import is_preview
 from gateway.ports import Adapter, Clock, Deliveries, DeliveryStore
 from gateway.runtime.persist import persist
 from gateway.runtime.wakeups import Bell, Wakeups
@@ -86,6 +87,8 @@ class DeliveryLoop:
         self._under_way = 0
         # What is enqueued is due at once and rings; only these may become due by time alone.
         self._some_later = True
+        # Unless it is for a chat that is to be left alone.
+        self._rung_for_nothing = False
         self._leaving = False
 
     def shut_down(self) -> None:
@@ -140,6 +143,7 @@ class DeliveryLoop:
             await self._slots.acquire()
             delivery = await self._claim()
             if delivery is not None:
+                self._rung_for_nothing = False
                 self._under_way += 1
                 with bind(conversation=delivery.place.session_key):
                     sends.create_task(self._send(delivery, bell), name=f"delivery:{delivery.id}")
@@ -166,7 +170,8 @@ class DeliveryLoop:
             # What waits for one of them is told by its end; a pause of another chat can be late.
             await bell.wait_until(self._after(BLOCKED_SECONDS), clock=self._clock)
             return
-        if not self._some_later:
+        rung, self._rung_for_nothing = self._rung_for_nothing, True
+        if not (self._some_later or rung):
             await bell.wait()
             return
         account = self._adapter.platform, self._adapter.account
@@ -236,6 +241,8 @@ class DeliveryLoop:
             logger.exception("delivery %d may be repeated", delivery.id)
         if receipt is not None:
             return Sent(id=delivery.id, receipt=_with(receipt, delivery.marks))
+        if marks and is_preview(delivery):
+            return Dead(id=delivery.id, error="it may be shown already")
         if delivery.attempt >= MAX_UNSURE_ATTEMPTS:
             logger.error("delivery %d is given up after %d sends", delivery.id, delivery.attempt)
             return Dead(id=delivery.id, error=f"no answer to {delivery.attempt} sends")

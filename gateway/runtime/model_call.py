@@ -10,6 +10,7 @@ from gateway.domain.model import FunctionCall, ModelReply, ModelRequest
 from gateway.ports import Clock, ModelProvider
 from gateway.runtime.journal_text import TimedReply
 from gateway.runtime.narration import AgentLog
+from gateway.runtime.streaming import Growing
 from gateway.telemetry.faults import FaultPoint, reach
 
 logger = logging.getLogger(__name__)
@@ -28,9 +29,14 @@ class ModelCaller:
     log: AgentLog
 
     async def ask(
-        self, provider: ModelProvider, request: ModelRequest, *, conversation: str
+        self,
+        provider: ModelProvider,
+        request: ModelRequest,
+        *,
+        conversation: str,
+        growing: Growing | None = None,
     ) -> TimedReply:
-        """Return the reply, after as many tries as the errors allow.
+        """Return the reply, after as many tries as the errors allow; `growing` gets its text before.
 
         Raises:
             ModelError: Not retryable, or still there after the last try.
@@ -38,7 +44,7 @@ class ModelCaller:
         backoff = FIRST_WAIT_SECONDS
         for _ in range(MAX_TRIES - 1):
             try:
-                return await self._ask_once(provider, request, conversation)
+                return await self._ask_once(provider, request, conversation, growing)
             except ModelRateLimited as error:
                 wait = backoff if error.retry_after is None else error.retry_after
                 if wait > LONGEST_WAIT_SECONDS:
@@ -49,15 +55,21 @@ class ModelCaller:
                 logger.warning("%s; next try in %g s", error, wait)
             await self.clock.sleep(wait)
             backoff *= 2
-        return await self._ask_once(provider, request, conversation)
+        return await self._ask_once(provider, request, conversation, growing)
 
     async def _ask_once(
-        self, provider: ModelProvider, request: ModelRequest, conversation: str
+        self,
+        provider: ModelProvider,
+        request: ModelRequest,
+        conversation: str,
+        growing: Growing | None,
     ) -> TimedReply:
         started = self.clock.monotonic()
         await reach(FaultPoint.MODEL_ASKED)
+        if growing is not None:
+            growing.restart()
         try:
-            reply = await provider.complete(request)
+            reply = await provider.complete(request, on_text=growing.add if growing else None)
         except ModelError as error:
             self.log.model_call(
                 conversation=conversation,

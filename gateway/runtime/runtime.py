@@ -15,6 +15,7 @@ from gateway.ports import (
     Readers,
     Renderer,
     Store,
+    Streaming,
     ToolHost,
     Typing,
 )
@@ -43,6 +44,7 @@ from gateway.runtime.persist import persist
 from gateway.runtime.presses import Presses
 from gateway.runtime.routing import Routing
 from gateway.runtime.session_replies import SessionReplies
+from gateway.runtime.streaming import Streams
 from gateway.runtime.supervision import keep_running
 from gateway.runtime.tool_replies import ToolReplies
 from gateway.runtime.turns import TurnConfig, Turns
@@ -75,8 +77,8 @@ class Edges:
     """What the runtime talks to. `provider` answers where neither `overrides` nor a choice says else.
 
     `answering` are adapters that answer a press themselves, `typing` those that show that an
-    answer is being worked on; `signing` signs people in to servers. `answerable` says whether
-    somebody can answer a card in a place now.
+    answer is being worked on, `streaming` those that show a reply while it is made; `signing`
+    signs people in to servers. `answerable` says whether somebody can answer a card in a place now.
     """
 
     provider: ModelProvider
@@ -88,6 +90,7 @@ class Edges:
         default_factory=dict[Account, PressAnswering]
     )
     typing: Mapping[Account, Typing] = field(default_factory=dict[Account, Typing])
+    streaming: Mapping[Account, Streaming] = field(default_factory=dict[Account, Streaming])
     signing: SigningIn | None = None
     find_model: FindModel | None = None
     overrides: Overrides = field(default_factory=Overrides)
@@ -172,6 +175,13 @@ class Runtime:
             wakeups=self.wakeups,
             backlog=backlog,
             typing=TypingIndicator(edges.typing, clock),
+            streams=Streams(
+                edges.streaming,
+                store=store,
+                deliveries=readers.deliveries,
+                wakeups=self.wakeups,
+                clock=clock,
+            ),
             clock=clock,
             worker=worker,
         )

@@ -23,6 +23,7 @@ from gateway.runtime.journal import Journal, usage_of
 from gateway.runtime.journal_text import TimedReply
 from gateway.runtime.model_call import ModelCaller
 from gateway.runtime.persist import persist
+from gateway.runtime.streaming import Growing
 from gateway.telemetry.faults import FaultPoint, reach
 
 logger = logging.getLogger(__name__)
@@ -69,7 +70,8 @@ class Ending:
 class Turn:
     """A claimed turn; `run` may be cancelled at any point and the turn taken up again later.
 
-    `arrivals` is set when a message has come that may join it.
+    `arrivals` is set when a message has come that may join it; `growing` gets the model's text as it
+    is written, None when nobody looks on.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Turn:
         arrivals: asyncio.Event,
         hides: tuple[MessageId, ...] = (),
         aside: bool = False,
+        growing: Growing | None = None,
     ) -> None:
         self._claim = claim
         self._journal = journal
@@ -96,6 +99,7 @@ class Turn:
         self._arrivals = arrivals
         self._hides = hides
         self._aside = aside
+        self._growing = growing
         self._deadline = Deadline(config.turn_timeout)
         self._unrecorded: list[UsageRecord] = []
 
@@ -190,8 +194,13 @@ class Turn:
 
     async def _ask_once(self) -> TimedReply:
         request = self._context.request(self._journal.rounds, self._journal.joined)
+        if self._growing is not None:
+            self._growing.begin(item.reply.reply.text for item in self._journal.rounds)
         return await self._caller.ask(
-            self._provider, request, conversation=self._claim.place.session_key
+            self._provider,
+            request,
+            conversation=self._claim.place.session_key,
+            growing=self._growing,
         )
 
     def _done(self, timed: TimedReply) -> Ending:

@@ -21,6 +21,7 @@ from gateway.runtime.model_choice import ModelChoice
 from gateway.runtime.narration import AgentLog
 from gateway.runtime.permitted import Permitted
 from gateway.runtime.persist import persist
+from gateway.runtime.streaming import Growing
 from gateway.runtime.toolbox import Toolbox
 from gateway.runtime.toolsets import narrowed
 from gateway.runtime.turn import Ending, Turn
@@ -72,7 +73,9 @@ class Turns:
         self._config = config
         self._servers_seen = False
 
-    async def open(self, claim: Claim, *, arrivals: asyncio.Event) -> Turn:
+    async def open(
+        self, claim: Claim, *, arrivals: asyncio.Event, growing: Growing | None = None
+    ) -> Turn:
         """Return the turn of a claim, ready to run; `arrivals` says that something may join it."""
         assignment = await self._assignments.of(claim)
         claim, provider = assignment.claim, assignment.provider
@@ -120,6 +123,7 @@ class Turns:
             arrivals=arrivals,
             hides=assignment.hides,
             aside=assignment.aside,
+            growing=growing,
         )
 
     async def wait_for_servers(self) -> None:

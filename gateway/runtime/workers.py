@@ -13,6 +13,7 @@ from gateway.ports import Clock, TurnStore
 from gateway.runtime.backlog import Backlog
 from gateway.runtime.busy import Busy, Fate
 from gateway.runtime.persist import persist
+from gateway.runtime.streaming import Growing, Streams
 from gateway.runtime.turn import BROKE, Cut, Ending, Turn
 from gateway.runtime.turns import Turns
 from gateway.runtime.typing_indicator import TypingIndicator
@@ -75,6 +76,7 @@ class Workers:
         wakeups: Wakeups,
         backlog: Backlog,
         typing: TypingIndicator,
+        streams: Streams,
         clock: Clock,
         worker: str,
         max_turns: int = MAX_TURNS,
@@ -86,6 +88,7 @@ class Workers:
         self._wakeups = wakeups
         self._backlog = backlog
         self._typing = typing
+        self._streams = streams
         self._clock = clock
         self._worker = worker
         self._grace = grace
@@ -183,8 +186,11 @@ class Workers:
     async def _work(self, tasks: asyncio.TaskGroup, running: _Running) -> None:
         claim = running.claim
         try:
-            turn = running.turn = await self._turns.open(claim, arrivals=running.arrivals)
-            task = tasks.create_task(self._attempt(turn), name=f"turn:{claim.turn}")
+            growing = self._streams.growing(claim.place)
+            turn = running.turn = await self._turns.open(
+                claim, arrivals=running.arrivals, growing=growing
+            )
+            task = tasks.create_task(self._attempt(turn, growing), name=f"turn:{claim.turn}")
             running.task = task
             if self._leaving.is_set() or running.cut is not None:
                 task.cancel()
@@ -208,9 +214,15 @@ class Workers:
             running.ended.set()
             self._slots.release()
 
-    async def _attempt(self, turn: Turn) -> _Outcome:
+    async def _attempt(self, turn: Turn, growing: Growing | None) -> _Outcome:
+        def paused() -> bool:
+            return turn.is_waiting
+
         try:
-            async with self._typing.shown(turn.claim.place, paused=lambda: turn.is_waiting):
+            async with (
+                self._typing.shown(turn.claim.place, paused=paused),
+                self._streams.shown(turn.claim, growing, paused=paused),
+            ):
                 await self._turns.wait_for_servers()
                 return _Outcome(ending=await turn.run())
         except Fenced as error:

@@ -59,6 +59,7 @@ async def test_it_is_taken_away_after_all_of_the_reply_was_sent(opened: OpenStor
     reply = await taken(opened)
     assert reply is not None
     assert (await taken(opened), is_preview(preview), is_preview(reply)) == (None, True, False)
+    assert await opened.readers.deliveries.next_at("telegram", "") is None
     await sent(opened, reply, "r")
     removal = await taken(opened)
     assert removal is not None

@@ -84,6 +84,36 @@ class SlowModel(ScriptedModel):
         return [item.text for item in self.requests[n].history]
 
 
+class DictatedModel(ScriptedModel):
+    """Writes what the test dictates, piece by piece, up to a reply or an error."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listened: list[bool] = []
+        self._dictated: asyncio.Queue[str | ModelReply | ModelError] = asyncio.Queue()
+
+    @property
+    def listens(self) -> bool:
+        """Whether everything that was dictated is written."""
+        return self._dictated.empty()
+
+    def dictate(self, *lines: str | ModelReply | ModelError) -> None:
+        for line in lines:
+            self._dictated.put_nowait(line)
+
+    async def complete(
+        self, request: ModelRequest, *, on_text: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        self.requests.append(request)
+        self.listened.append(on_text is not None)
+        while isinstance(line := await self._dictated.get(), str):
+            if on_text is not None:
+                on_text(line)
+        if isinstance(line, ModelError):
+            raise line
+        return line
+
+
 def says(text: str, *, finish: Finish = Finish.STOP) -> ModelReply:
     """A reply of text alone."""
     usage = Usage(input_tokens=10, output_tokens=5)

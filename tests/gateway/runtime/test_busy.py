@@ -12,7 +12,7 @@ from gateway.domain.form import FieldKind, Form, FormField
 from gateway.domain.ids import Actor, ConversationId, InboundId, SessionId, TurnId
 from gateway.domain.message import InboundEvent
 from gateway.domain.model import AssistantSaid, FunctionAnswer, ModelReply, ModelRequest
-from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued
+from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued, ParkChat
 from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import Claim
 from gateway.ports import Approver, FormRequest
@@ -183,6 +183,9 @@ class Locked:
         raise StoreBusy("locked")
 
     async def mark_delivery(self, outcome: Outcome) -> None:
+        raise StoreBusy("locked")
+
+    async def park_chat(self, park: ParkChat) -> None:
         raise StoreBusy("locked")
 
 
