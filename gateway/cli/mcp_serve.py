@@ -1,17 +1,15 @@
 """`hermes mcp serve`: an MCP server over this gateway, for other agents."""
 
-import os
+import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from gateway.cli.errors import ExitCode
 from gateway.cli.invocation import invocation_of
 from gateway.cli.mcp_home import load_home, redactor_of
-
-if TYPE_CHECKING:
-    import signal
 
 
 def serve(
@@ -39,15 +37,5 @@ def serve(
         ended = asyncio.run(
             serve_bridge(home, loaded, environ=invocation_of(ctx).environ, working=Path.cwd())
         )
-    if ended is not None:
-        _leave(ended)
-
-
-def _leave(which: "signal.Signals") -> None:
-    """End this process although a thread of it still waits for input, which may never come."""
-    import signal
-
-    from gateway.cli.errors import ExitCode
-
-    sys.stderr.flush()
-    os._exit(ExitCode.INTERRUPTED if which is signal.SIGINT else ExitCode.DONE)
+    if ended is signal.SIGINT:
+        raise typer.Exit(ExitCode.INTERRUPTED)

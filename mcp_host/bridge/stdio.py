@@ -5,63 +5,70 @@ import logging
 import os
 import signal
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, Final
 
+import anyio
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
+
+from mcp_host.bridge.pipes import open_pipes
 
 logger = logging.getLogger(__name__)
 
-ORPHAN_SECONDS: Final = 5.0
+ORPHAN_SECONDS: Final = 2.0
 """Between looks whether whoever started us is still there: its end may leave our input open."""
+LEAVING_SECONDS: Final = 0.3
+INTERRUPTED: Final = 130
+"""The exit code after SIGINT."""
 
 
 async def serve_stdio(server: Server[dict[str, Any]]) -> signal.Signals | None:
     """Answer until the input ends; return the signal when one ended it before.
 
-    After a signal a thread may still wait for input that never comes: the process has to leave
-    without it.
+    Calls under way are given up then: they hold nothing that could be lost.
     """
-    with _signals() as ending:
+    with _signals() as received:
         serving = asyncio.create_task(_serve(server), name="bridge:stdio")
-        orphan = asyncio.create_task(_orphaned(), name="bridge:parent")
-        tasks: set[asyncio.Task[Any]] = {serving, ending, orphan}
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        orphan.cancel()
+        ended = asyncio.create_task(_told_to_end(received), name="bridge:ending")
+        await asyncio.wait({serving, ended}, return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
-            ending.cancel()
+            ended.cancel()
             await serving
             return None
-        if ending.done():
-            return ending.result()
-        logger.warning("whoever started this process is gone")
-        ending.cancel()
-        return signal.SIGHUP
+        which = ended.result()
+        serving.cancel()
+        _, waiting = await asyncio.wait({serving}, timeout=LEAVING_SECONDS)
+        if waiting:
+            # A thread waits for the next line of a terminal, and nothing but a line ends that.
+            os._exit(INTERRUPTED if which is signal.SIGINT else 0)
+        return which
 
 
 async def _serve(server: Server[dict[str, Any]]) -> None:
-    # A client that leaves without reading its answers is no fault of ours.
-    with suppress(BrokenPipeError):
-        try:
-            async with stdio_server() as (incoming, outgoing):
-                options = server.create_initialization_options()
-                await server.run(incoming, outgoing, options)
-        except BaseExceptionGroup as group:
-            _, others = group.split(BrokenPipeError)
-            if others is not None:
-                raise others from None
+    try:
+        async with open_pipes() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+    except BaseExceptionGroup as group:
+        # A client that leaves without reading its answers is no fault of ours.
+        _, others = group.split((BrokenPipeError, anyio.BrokenResourceError))
+        if others is not None:
+            raise others from None
+    except anyio.BrokenResourceError:
+        return
 
 
-async def _orphaned() -> None:
+async def _told_to_end(received: asyncio.Future[signal.Signals]) -> signal.Signals:
     parent = os.getppid()
-    # Nothing tells of it: this is a look now and then.
-    while os.getppid() == parent:  # noqa: ASYNC110
-        await asyncio.sleep(ORPHAN_SECONDS)
+    while not received.done():
+        await asyncio.wait({received}, timeout=ORPHAN_SECONDS)
+        if os.getppid() != parent:
+            logger.warning("whoever started this process is gone")
+            return signal.SIGHUP
+    return received.result()
 
 
 @contextmanager
-def _signals() -> Generator[asyncio.Task[signal.Signals]]:
+def _signals() -> Generator[asyncio.Future[signal.Signals]]:
     loop = asyncio.get_running_loop()
     received: asyncio.Future[signal.Signals] = loop.create_future()
 
@@ -69,14 +76,11 @@ def _signals() -> Generator[asyncio.Task[signal.Signals]]:
         if not received.done():
             received.set_result(which)
 
-    async def wait() -> signal.Signals:
-        return await received
-
     numbers = (signal.SIGINT, signal.SIGTERM)
     for number in numbers:
         loop.add_signal_handler(number, receive, number)
     try:
-        yield asyncio.create_task(wait(), name="bridge:signals")
+        yield received
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)

@@ -53,6 +53,8 @@ def storable(text: str) -> str:
     """Return text that every engine's plain TEXT column takes: NUL and lone surrogates replaced."""
     if "\x00" in text:
         text = text.replace("\x00", _NUL)
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -66,9 +68,8 @@ def readable(text: str) -> tuple[str, bool]:
     return clean, clean is not text
 
 
-def clean(text: str) -> str:
-    """Return `readable` text when nobody asks whether it was whole."""
-    return readable(text)[0]
+clean = storable
+"""Returns `readable` text when nobody asks whether it was whole."""
 
 
 def to_json(value: object) -> CanonicalJson:

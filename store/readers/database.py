@@ -8,7 +8,7 @@ instead of four, and reading is half of what a turn costs.
 import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +33,12 @@ class Read:
 
     async def all(self, statement: str, **values: object) -> Sequence[RowLike]:
         """Return every row of a statement."""
-        return list(await self._connection.execute_fetchall(statement, values))
+        rows = list(await self._connection.execute_fetchall(statement, values))
+        if not rows:
+            return rows
+        # A row of the driver looks each name up among all of them, again and again.
+        names = rows[0].keys()
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     async def first(self, statement: str, **values: object) -> RowLike | None:
         """Return the first row of a statement, or None."""
@@ -136,22 +141,19 @@ class Database:
             raise StoreBusy("too many reads at once") from error
 
     async def _connect(self) -> aiosqlite.Connection:
-        return await aiosqlite.Connection(self._open, _UNUSED_CHUNK)
+        if self._late:
+            await asyncio.to_thread(self._check)
+            self._late = False
+        return await aiosqlite.Connection(
+            lambda: open_reader(self._path, busy_seconds=BUSY_SECONDS), _UNUSED_CHUNK
+        )
 
-    def _open(self) -> sqlite3.Connection:
-        if not self._late:
-            return open_reader(self._path, busy_seconds=BUSY_SECONDS)
+    def _check(self) -> None:
         if not self._path.exists():
             raise _NotYet
-        raw = open_reader(self._path, busy_seconds=BUSY_SECONDS)
-        try:
-            if is_ready(raw, self._path):
-                return raw
-        except BaseException:
-            raw.close()
-            raise
-        raw.close()
-        raise _NotYet
+        with closing(open_reader(self._path, busy_seconds=BUSY_SECONDS)) as raw:
+            if not is_ready(raw, self._path):
+                raise _NotYet
 
 
 async def _end(connections: Iterable[aiosqlite.Connection]) -> None:

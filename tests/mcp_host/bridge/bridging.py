@@ -15,7 +15,7 @@ from gateway.config.media import MediaFolder
 from gateway.domain.errors import GatewayError
 from gateway.domain.ids import DeliveryId
 from gateway.domain.question import Action, Surface
-from gateway.ports import Decided, SendRequest, SendResult
+from gateway.ports import Decided, EventReader, SendRequest, SendResult
 from mcp_host.bridge.config import BridgeConfig
 from mcp_host.bridge.folders import Folders
 from mcp_host.bridge.ports import BridgePorts
@@ -64,13 +64,14 @@ def bridge_over(
     *,
     gateway: Listening | None = None,
     config: BridgeConfig | None = None,
+    events: EventReader | None = None,
 ) -> Bridge:
     """Put a bridge together; files may be sent from `folder / "out"`."""
     ports, home = readers.ports, Home(folder)
     make_private(home.media)
     return Bridge(
         BridgePorts(
-            events=ports.events,
+            events=events or ports.events,
             conversations=ports.conversations,
             questions=ports.questions,
             channels=ports.channels,
