@@ -147,12 +147,13 @@ class Connections:
             self._give_back(line, conversation)
 
     async def _line(self, conversation: str, tell: Tell) -> _Line:
+        came_first = False
         while True:
-            line = self._choose(conversation, waits=bool(self._waiting))
+            line = self._choose(conversation, behind=bool(self._waiting) and not came_first)
             if line is not None:
                 line.take(conversation)
             else:
-                line = await self._wait(conversation, tell)
+                line = await self._wait(conversation, tell, came_first=came_first)
             try:
                 if await self._is_up(line):
                     return line
@@ -160,15 +161,16 @@ class Connections:
                 self._give_back(line, conversation)
                 raise
             self._give_back(line, conversation)
+            came_first = True
 
-    def _choose(self, conversation: str, *, waits: bool) -> _Line | None:
-        """Return what a call of this conversation may use now; `waits`: others came before it."""
+    def _choose(self, conversation: str, *, behind: bool) -> _Line | None:
+        """Return what a call of this conversation may use now; `behind` others that wait."""
         if self._closed or not self.apart or self.first.state is ServerState.PARKED:
             return self._first
         for line in self._lines:
             if line.only_for(conversation):
                 return line
-        if waits:
+        if behind:
             return None
         free = [line for line in self._lines if not line.users]
         if free:
@@ -211,9 +213,9 @@ class Connections:
             await asyncio.wait({owner})
         return False
 
-    async def _wait(self, conversation: str, tell: Tell) -> _Line:
+    async def _wait(self, conversation: str, tell: Tell, *, came_first: bool) -> _Line:
         waiter = _Waiter(conversation, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiter)
+        self._waiting.insert(0 if came_first else len(self._waiting), waiter)
         saying = asyncio.create_task(self._say_it_waits(tell), name=f"waits:{self.first.server}")
         try:
             return await waiter.line
@@ -239,7 +241,7 @@ class Connections:
     def _serve_waiting(self) -> None:
         """Give those who wait what is free, in the order in which they came."""
         for waiter in tuple(self._waiting):
-            line = self._choose(waiter.conversation, waits=False)
+            line = self._choose(waiter.conversation, behind=False)
             if line is None:
                 continue
             self._waiting.remove(waiter)
