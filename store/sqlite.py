@@ -40,13 +40,13 @@ from gateway.domain.operations.turns import (
 from gateway.domain.operations.upkeep import (
     AddAudit,
     DueTimer,
+    PinTool,
     Prune,
     Pruned,
     PutServer,
     PutTimer,
     Recovered,
     RevokeRule,
-    SeeTools,
     SetHome,
     SetModel,
     SetTitle,
@@ -168,8 +168,8 @@ class SqliteStore:
     async def put_server(self, server: PutServer) -> None:
         await self._do(partial(upkeep.put_server, server=server))
 
-    async def see_tools(self, seen: SeeTools) -> None:
-        await self._do(partial(upkeep.see_tools, seen=seen))
+    async def pin_tool(self, pin: PinTool) -> None:
+        await self._do(partial(upkeep.pin_tool, pin=pin))
 
     async def add_audit(self, line: AddAudit) -> None:
         await self._do(partial(upkeep.add_audit, line=line))

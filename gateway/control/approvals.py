@@ -30,6 +30,7 @@ _CODE_OF: Final = {
     Why.NOT_OFFERED: "not_offered",
     Why.REPEATED: "already_resolved",
     Why.NOT_ALLOWED: "not_allowed",
+    Why.NOT_SHOWN: "not_offered",
 }
 
 

@@ -43,6 +43,14 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgreedTool:
+    """A tool as it was when somebody last allowed it; `definition` is what they could see of it."""
+
+    definition_sha: str
+    definition: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     """One call by a model, by guided mode or by `/call`; `id` is the caller's."""
 

@@ -45,6 +45,7 @@ from gateway.domain.operations.upkeep import (
 )
 from gateway.domain.question import Button, Question, Record
 from gateway.domain.tools import (
+    AgreedTool,
     ToolSpec,
 )
 from gateway.ports.files import Files
@@ -109,6 +110,10 @@ class Conversations(Protocol):
     ) -> Sequence[SessionView]: ...
 
     async def session(self, session: SessionId) -> SessionView | None: ...
+
+    async def numbered(self, conversation: ConversationId, n: int) -> SessionView | None:
+        """The session of that number in a conversation."""
+        ...
 
     async def spent(self, conversation: ConversationId) -> Spent: ...
 
@@ -189,6 +194,10 @@ class Rules(Protocol):
         ...
 
     async def live(self) -> Sequence[StandingRule]: ...
+
+    async def agreed(self, server: str, tool: str) -> AgreedTool | None:
+        """A tool as it was when somebody last allowed it."""
+        ...
 
 
 class Channels(Protocol):

@@ -44,13 +44,13 @@ from gateway.domain.operations.turns import (
 from gateway.domain.operations.upkeep import (
     AddAudit,
     DueTimer,
+    PinTool,
     Prune,
     Pruned,
     PutServer,
     PutTimer,
     Recovered,
     RevokeRule,
-    SeeTools,
     SetHome,
     SetModel,
     SetTitle,
@@ -179,7 +179,7 @@ class UpkeepStore(Protocol):
 
     async def put_server(self, server: PutServer) -> None: ...
 
-    async def see_tools(self, seen: SeeTools) -> None: ...
+    async def pin_tool(self, pin: PinTool) -> None: ...
 
     async def add_audit(self, line: AddAudit) -> None: ...
 

@@ -13,6 +13,7 @@ from gateway.domain.canonical import sha256_of
 from gateway.domain.deadline import Deadline
 from gateway.domain.form import Form, FormAction, FormAnswer, Option
 from gateway.domain.ids import QuestionId, TurnId
+from gateway.domain.operations.upkeep import PinTool
 from gateway.domain.question import Action, Question, QuestionKind, QuestionState
 from gateway.domain.tools import ToolCall, ToolSpec
 from gateway.ports import (
@@ -31,6 +32,7 @@ from gateway.runtime.asking import Asking
 from gateway.runtime.cards import outcome_sentence
 from gateway.runtime.config import ApprovalsConfig
 from gateway.runtime.decisions import Decisions
+from gateway.runtime.definitions import change_of, definition_of
 from gateway.runtime.drafts import (
     PICKED,
     Draft,
@@ -52,6 +54,10 @@ MAX_LISTED: Final = 1_000
 class BrokerStore(QuestionStore, DeliveryStore, Protocol):
     """What the broker writes."""
 
+    async def pin_tool(self, pin: PinTool) -> None:
+        """Keep a tool as it was allowed."""
+        ...
+
 
 class ApprovalBroker:
     """One for the process; every wait holds the caller's time limit still."""
@@ -68,6 +74,7 @@ class ApprovalBroker:
         config: ApprovalsConfig,
         routing: Routing,
     ) -> None:
+        self._store = store
         self._questions = questions
         self._rules = rules
         self._access = access
@@ -103,14 +110,22 @@ class ApprovalBroker:
         if known is not None and (known.consumed or not _covers(known, call, spec)):
             await self._drop(known, reason="what it covered has changed")
             known = None
+        agreed = await self._rules.agreed(spec.server, spec.name)
         with deadline.paused():
-            config = self._routing.rules(call)
-            asked = known or await self._ask_who_may(
-                approval_draft(call, spec, actions=self._offered(call), config=config)
+            draft = approval_draft(
+                call,
+                spec,
+                actions=self._offered(call),
+                config=self._routing.rules(call),
+                change=change_of(agreed, spec),
             )
+            asked = known or await self._ask_who_may(draft)
             if isinstance(asked, str):
                 return Approval(allowed=False, reason=f"not run: {asked}")
             settled = await self._asking.settled(asked)
+        is_new = agreed is None or agreed.definition_sha != spec.definition_sha
+        if is_new and settled.state is QuestionState.ALLOWED:
+            await self._store.pin_tool(PinTool(tool=spec, definition=definition_of(spec)))
         return _approval(settled)
 
     async def elicit(

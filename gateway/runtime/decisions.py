@@ -247,6 +247,8 @@ def refusal(why: Why, question: Question, *, actor: Actor, action: Action) -> st
             return f"Too late: it was {no_answer(question)}."
         case Why.CHANGED:
             return "What the card showed has changed; nothing was done."
+        case Why.NOT_SHOWN:
+            return "Its arguments are still being sent to the chat; please try again in a moment."
         case Why.NOT_OFFERED:
             return "This card does not offer that."
         case Why.REPEATED:

@@ -48,10 +48,19 @@ class Draft:
 
 
 def approval_draft(
-    call: ToolCall, spec: ToolSpec, *, actions: tuple[Action, ...], config: ApprovalsConfig
+    call: ToolCall,
+    spec: ToolSpec,
+    *,
+    actions: tuple[Action, ...],
+    config: ApprovalsConfig,
+    change: str = "",
 ) -> Draft:
-    """Return the question whether a call may run, with the very arguments that will run."""
-    body = shorten(show_escapes(spec.description.strip()), MAX_DESCRIPTION)
+    """Return the question whether a call may run, with the very arguments that will run.
+
+    `change` says how the tool differs from what was allowed before.
+    """
+    what = shorten(show_escapes(spec.description.strip()), MAX_DESCRIPTION)
+    body = "\n\n".join(part for part in (what, change) if part)
     return Draft(
         kind=QuestionKind.TOOL_CALL,
         call=call,

@@ -39,6 +39,11 @@ _UNEVENTED: Final = frozenset({QuestionKind.ARGUMENTS, QuestionKind.CHOICE})
 _SCOPES: Final = (Action.ALLOW_ONCE, Action.ALLOW_SESSION, Action.ALLOW_ALWAYS)
 """From the narrowest to the widest."""
 
+_CHATS: Final = frozenset({Surface.BUTTON, Surface.COMMAND})
+"""Where somebody decides by what the chat shows; other surfaces show the arguments themselves."""
+_OUTCOMES: Final = {Why.NOT_SHOWN: Why.NOT_OFFERED.value}
+"""What the books say, where a refusal has no word of its own there."""
+
 NOT_SHOWN: Final = "the arguments could not be shown"
 
 
@@ -68,7 +73,7 @@ def decide(work: Work, decide: Decide) -> Ruling:
     if why is None and not _vote(work, decide, outcome="counted"):
         why = Why.REPEATED
     if why is not None:
-        _vote(work, decide, outcome=why.value)
+        _vote(work, decide, outcome=_OUTCOMES.get(why, why.value))
         return Refused(why=why, question=question)
     effective = _effective(work, decide)
     if not _settle(work, decide, effective):
@@ -156,7 +161,14 @@ def _objection(work: Work, decide: Decide, question: Question) -> Why | None:
         return Why.EXPIRED
     if question.args_sha != decide.args_sha:
         return Why.CHANGED
+    if decide.action in _SCOPES and decide.surface in _CHATS and _is_unshown(work, question):
+        return Why.NOT_SHOWN
     return None
+
+
+def _is_unshown(work: Work, question: Question) -> bool:
+    """Whether arguments too long for the card have not reached the chat yet."""
+    return work.one(sql.UNSHOWN, {"group_key": f"question:{question.id}"}) is not None
 
 
 def _vote(work: Work, decide: Decide, *, outcome: str) -> bool:

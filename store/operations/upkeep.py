@@ -6,19 +6,18 @@ from gateway.domain.ids import ConversationId, DeliveryId, QuestionId, RuleId, S
 from gateway.domain.operations.upkeep import (
     AddAudit,
     DueTimer,
+    PinTool,
     Prune,
     Pruned,
     PutServer,
     PutTimer,
     Recovered,
     RevokeRule,
-    SeeTools,
     SetHome,
     SetModel,
     SetTitle,
     StandingRule,
 )
-from gateway.domain.tools import ToolSpec
 from store.codec import (
     actor_from_text,
     clean,
@@ -135,15 +134,22 @@ def put_server(work: Work, server: PutServer) -> None:
     )
 
 
-def see_tools(work: Work, seen: SeeTools) -> None:
-    """Write the tools a server lists now; the missing ones are marked gone."""
-    server = storable(seen.server)
-    for tool in seen.tools:
-        work.run(sql.TOOL, _tool(work, server, tool))
-    listed = {storable(tool.name) for tool in seen.tools}
-    for row in work.all(sql.TOOLS, {"server": server}):
-        if row["name"] not in listed:
-            work.run(sql.TOOL_GONE, {"server": server, "name": row["name"], "now": work.now})
+def pin_tool(work: Work, pin: PinTool) -> None:
+    """Keep a tool as it was allowed, in the place of what was allowed before."""
+    tool = pin.tool
+    work.run(
+        sql.PIN_TOOL,
+        {
+            "server": storable(tool.server),
+            "name": storable(tool.name),
+            "alias": storable(tool.alias),
+            "def_sha": tool.definition_sha,
+            "def": to_json(pin.definition),
+            "read_only": tool.read_only,
+            "idempotent": tool.idempotent,
+            "now": work.now,
+        },
+    )
 
 
 def add_audit(work: Work, line: AddAudit) -> None:
@@ -195,25 +201,3 @@ def done_timer(work: Work, name: str) -> None:
     values = {"name": storable(name), "now": work.now}
     if not work.run(sql.TIMER_AGAIN, values):
         work.run(sql.TIMER_DONE, values)
-
-
-def _tool(work: Work, server: str, tool: ToolSpec) -> dict[str, object]:
-    definition = {
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.description,
-        "input_schema": tool.input_schema,
-        "read_only": tool.read_only,
-        "idempotent": tool.idempotent,
-        "destructive": tool.destructive,
-    }
-    return {
-        "server": server,
-        "name": storable(tool.name),
-        "alias": storable(tool.alias),
-        "def_sha": tool.definition_sha,
-        "def": to_json(definition),
-        "read_only": tool.read_only,
-        "idempotent": tool.idempotent,
-        "now": work.now,
-    }

@@ -5,8 +5,8 @@ from typing import Final
 
 from gateway.domain.ids import ConversationId, RuleId, SessionId
 from gateway.domain.operations.upkeep import StandingRule
-from gateway.domain.tools import ToolSpec
-from store.codec import RowLike, actor_from_text, clean, from_ms, storable
+from gateway.domain.tools import AgreedTool, ToolSpec
+from store.codec import RowLike, actor_from_text, clean, from_ms, object_from_json, storable
 from store.readers.database import Database
 from store.readers.decoding import decode_each
 from store.sql.reads import rules as sql
@@ -36,6 +36,15 @@ class RuleReader:
         """Return the rules that are not revoked, oldest first."""
         rows = await self._database.all(sql.RULES, limit=MAX_RULES)
         return decode_each(rows, _rule_from_row, what="rule")
+
+    async def agreed(self, server: str, tool: str) -> AgreedTool | None:
+        """Return a tool as it was when somebody last allowed it."""
+        row = await self._database.first(sql.AGREED, server=storable(server), tool=storable(tool))
+        if row is None:
+            return None
+        return AgreedTool(
+            definition_sha=clean(row["pinned_sha"]), definition=object_from_json(row["def"])
+        )
 
 
 def _rule_from_row(row: RowLike) -> StandingRule:

@@ -72,6 +72,10 @@ SELECT action FROM vote
 WHERE question_id = :question AND outcome = 'counted' AND action LIKE 'allow-%'
 """
 
+UNSHOWN: Final = """
+SELECT 1 FROM delivery WHERE group_key = :group_key AND kind = 'file' AND state <> 'sent'
+"""
+
 SETTLE: Final = """
 UPDATE question SET state = :state, decision = :action, decided_by = :actor,
   decided_via = :surface, reason = :reason, content = :content, decided_at = :now

@@ -102,21 +102,16 @@ ON CONFLICT (name) DO UPDATE SET config_sha = excluded.config_sha,
   elicits = max(mcp_server.elicits, excluded.elicits), updated_at = excluded.updated_at
 """
 
-TOOL: Final = """
-INSERT INTO mcp_tool (server, name, alias, def_sha, def, read_only, idempotent, first_seen_at,
-  changed_at)
-VALUES (:server, :name, :alias, :def_sha, :def, :read_only, :idempotent, :now, :now)
+PIN_TOOL: Final = """
+INSERT INTO mcp_tool (server, name, alias, def_sha, def, read_only, idempotent, pinned_sha,
+  pinned_at, first_seen_at, changed_at)
+VALUES (:server, :name, :alias, :def_sha, :def, :read_only, :idempotent, :def_sha, :now, :now, :now)
 ON CONFLICT (server, name) DO UPDATE SET alias = excluded.alias, def = excluded.def,
-  read_only = excluded.read_only, idempotent = excluded.idempotent, gone_at = NULL,
+  read_only = excluded.read_only, idempotent = excluded.idempotent,
+  pinned_sha = excluded.pinned_sha, pinned_at = excluded.pinned_at,
   changed_at = CASE WHEN mcp_tool.def_sha = excluded.def_sha THEN mcp_tool.changed_at
                ELSE excluded.changed_at END,
   def_sha = excluded.def_sha
-"""
-
-TOOLS: Final = "SELECT name FROM mcp_tool WHERE server = :server AND gone_at IS NULL"
-
-TOOL_GONE: Final = """
-UPDATE mcp_tool SET gone_at = :now WHERE server = :server AND name = :name
 """
 
 AUDIT: Final = """

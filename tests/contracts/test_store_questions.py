@@ -193,6 +193,26 @@ async def test_arguments_that_cannot_be_shown_are_never_allowed(opened: OpenStor
     assert isinstance(ruling, Refused)
 
 
+@requirement("case.f5")
+async def test_a_chat_allows_nothing_before_the_file_with_its_arguments_is_there(
+    opened: OpenStore,
+) -> None:
+    file = Part(kind=DeliveryKind.FILE, body="call.json")
+    first = await opened.store.ask(ask(question(1), file=file))
+    second = await opened.store.ask(ask(question(2), file=file))
+    by_command = replace(decide(first), surface=Surface.COMMAND)
+
+    early = await opened.store.decide(by_command)
+    denied = await opened.store.decide(decide(second, Action.DENY))
+    await send_next(opened)
+    later = await opened.store.decide(by_command)
+
+    assert isinstance(early, Refused)
+    assert early.why is Why.NOT_SHOWN
+    assert isinstance(denied, Settled)
+    assert isinstance(later, Settled)
+
+
 # --- deciding ----------------------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """What a store promises about recovery, retention and the small writes."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,17 +11,17 @@ from gateway.domain.ids import Actor, Cursor, RuleId
 from gateway.domain.operations.deliveries import Enqueue
 from gateway.domain.operations.upkeep import (
     AddAudit,
+    PinTool,
     Prune,
     PutServer,
     PutTimer,
     Recovered,
     RevokeRule,
-    SeeTools,
     SetHome,
     SetTitle,
 )
 from gateway.domain.question import Action, QuestionKind, Surface
-from gateway.domain.tools import ServerState, ToolSpec
+from gateway.domain.tools import AgreedTool, ServerState, ToolSpec
 from store import OpenStore
 from tests.contracts.values import (
     ANNA,
@@ -206,7 +207,16 @@ async def test_the_books_are_kept_in_order(opened: OpenStore) -> None:
     assert read == line
 
 
-async def test_servers_and_tools_are_written_again_and_again(opened: OpenStore) -> None:
+async def test_a_server_is_written_again_and_again(opened: OpenStore) -> None:
+    for state in (ServerState.CONNECTING, ServerState.READY, ServerState.READY):
+        await opened.store.put_server(
+            PutServer(name="notes", config_sha="c", server_sha="s", state=state)
+        )
+
+
+@requirement("threat.s10")
+async def test_a_tool_is_kept_as_it_was_last_allowed(opened: OpenStore) -> None:
+    agreed = opened.readers.rules.agreed
     tool = ToolSpec(
         server="notes",
         name="add",
@@ -214,16 +224,21 @@ async def test_servers_and_tools_are_written_again_and_again(opened: OpenStore) 
         title="Add",
         description="",
         input_schema={"type": "object"},
-        definition_sha="d",
+        definition_sha="1",
     )
-    for state in (ServerState.CONNECTING, ServerState.READY, ServerState.READY):
-        await opened.store.put_server(
-            PutServer(name="notes", config_sha="c", server_sha="s", state=state)
-        )
+    before = await agreed("notes", "add")
 
-    await opened.store.see_tools(SeeTools(server="notes", tools=(tool,)))
-    await opened.store.see_tools(SeeTools(server="notes", tools=()))
-    await opened.store.see_tools(SeeTools(server="notes", tools=(tool,)))
+    await opened.store.pin_tool(PinTool(tool=tool, definition={"title": "Add"}))
+    first = await agreed("notes", "add")
+    changed = replace(tool, definition_sha="2")
+    await opened.store.pin_tool(PinTool(tool=changed, definition={"title": "Other"}))
+
+    assert before is None
+    assert first == AgreedTool(definition_sha="1", definition={"title": "Add"})
+    assert await agreed("notes", "add") == AgreedTool(
+        definition_sha="2", definition={"title": "Other"}
+    )
+    assert await agreed("other", "add") is None
 
 
 async def test_a_timer_is_due_once_for_one_worker(opened: OpenStore, clock: ManualClock) -> None:

@@ -13,9 +13,9 @@ import pytest
 from gateway.domain.ids import ChatType, Place
 from gateway.domain.operations.inbound import Accepted, Duplicate, MigrateChat
 from gateway.domain.operations.questions import AnswerField, ExpireDue, RefuseAttempt, Why
-from gateway.domain.operations.upkeep import Prune, PutServer, SeeTools, SetHome
+from gateway.domain.operations.upkeep import Prune, PutServer, SetHome
 from gateway.domain.question import Action, Surface
-from gateway.domain.tools import ServerState, ToolSpec
+from gateway.domain.tools import ServerState
 from store import OpenStore, open_store
 from tests.contracts.values import (
     ANNA,
@@ -175,30 +175,6 @@ async def test_the_time_of_a_state_moves_only_with_the_state(
     await opened.store.put_server(replace(server, state=ServerState.PARKED, reason="gone"))
     ((later,),) = look("SELECT since FROM mcp_server")
     assert later == since[0] + 10_000
-
-
-async def test_tools_that_are_not_listed_any_more_are_gone_and_may_come_back(
-    opened: OpenStore, look: Look
-) -> None:
-    tool = ToolSpec(
-        server="notes",
-        name="add",
-        alias="mcp__notes__add",
-        title="",
-        description="",
-        input_schema={},
-        definition_sha="1",
-    )
-    await opened.store.see_tools(SeeTools(server="notes", tools=(tool,)))
-    await opened.store.see_tools(SeeTools(server="notes", tools=()))
-    gone = look("SELECT gone_at IS NULL FROM mcp_tool")
-
-    await opened.store.see_tools(
-        SeeTools(server="notes", tools=(replace(tool, definition_sha="2"),))
-    )
-
-    assert gone == [(0,)]
-    assert look("SELECT gone_at, def_sha FROM mcp_tool") == [(None, "2")]
 
 
 async def test_media_of_open_work_and_young_media_are_kept(

@@ -61,6 +61,7 @@ HOT: Mapping[str, str] = {
     "buttons": questions.BUTTONS,
     "next expiry": questions.NEXT_EXPIRY,
     "rule": rules.RULE,
+    "agreed tool": rules.AGREED,
     "channel by name": channels.CHANNEL_BY_NAME,
     "channel by prefix": channels.CHANNEL_BY_PREFIX,
     "channel by id": channels.CHANNEL_BY_ID,

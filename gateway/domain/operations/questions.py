@@ -98,6 +98,7 @@ class Why(StrEnum):
     NOT_OFFERED = "not_offered"
     REPEATED = "repeated"
     NOT_ALLOWED = "not_allowed"
+    NOT_SHOWN = "not_shown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,11 +91,11 @@ class PutServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeeTools:
-    """All tools a server listed now: new ones are added, missing ones marked gone."""
+class PinTool:
+    """Keep a tool as it is, because somebody allowed it; `definition` is what they could see of it."""
 
-    server: str
-    tools: tuple[ToolSpec, ...]
+    tool: ToolSpec
+    definition: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

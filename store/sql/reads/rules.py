@@ -9,6 +9,10 @@ RULE: Final = lines(
     "  AND server_sha = :server_sha AND tool_def_sha = :def_sha",
     "  AND (scope = 'always' OR session_id = :session) LIMIT 1",
 )
+AGREED: Final = lines(
+    "SELECT pinned_sha, def FROM mcp_tool",
+    "WHERE server = :server AND name = :tool AND pinned_sha IS NOT NULL",
+)
 RULES: Final = lines(
     "SELECT r.id, r.scope, r.session_id, r.server, r.tool, r.tool_def_sha, r.granted_by,",
     "  r.created_at, r.used_count, s.conversation_id",
