@@ -110,6 +110,15 @@ async def test_what_cannot_be_asked_is_declined_with_the_reason_in_the_chat(
         assert notice.body == f"demo asked something that was declined: {problem}"
 
 
+@requirement("elicitation.legacy_separation")
+async def test_what_is_told_of_a_call_is_said_in_its_chat_once(tmp_path: Path) -> None:
+    async with people(tmp_path / "state.db") as chat:
+        call = await chat.call()
+        for text in ("It waits.", "It waits.", "It goes on."):
+            await chat.broker.tell(call, text)
+        assert [notice.body for notice in await chat.sent()] == ["It waits.", "It goes on."]
+
+
 LINK = FormRequest(
     server="demo",
     server_sha="s",

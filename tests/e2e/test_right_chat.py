@@ -1,0 +1,67 @@
+"""A server's question in the chat whose call it belongs to, through the running service."""
+
+import json
+from collections.abc import Generator
+from typing import Any, Final
+
+import pytest
+
+from tests.e2e.house import House
+from tests.e2e.on_telegram import ANNA, configure, telegram_with_anna
+from tests.fakes.telegram.process import TelegramProcess
+from tests.support.gateway import Gateway
+from tests.support.requirement import requirement
+
+BEN: Final = 222
+
+
+@pytest.fixture(scope="module")
+def town() -> Generator[TelegramProcess]:
+    with telegram_with_anna() as running:
+        running.do("user", id=BEN, name="Ben")
+        running.do("private", user=BEN)
+        yield running
+
+
+@pytest.fixture
+def telegram_home(house: House, town: TelegramProcess) -> House:
+    """A home whose server asks in its tool `order`, which nobody has to allow."""
+    house.serve(tools={"policy": {"order": "allow"}})
+    configure(house, town, allow_from=[str(ANNA), str(BEN)])
+    return house
+
+
+def order(town: TelegramProcess, person: int, message: str) -> int:
+    said: int
+    said = town.do("say", chat=person, text=f"/call order {json.dumps({'text': message})}")["id"]
+    return said
+
+
+def heard(town: TelegramProcess, chat: int, text: str, *, after: int) -> dict[str, Any]:
+    found: dict[str, Any] = town.do("wait", chat=chat, contains=text, after=after, seconds=30)
+    return found
+
+
+def texts(town: TelegramProcess, chat: int) -> str:
+    return "\n".join(str(item["text"]) for item in town.do("messages", chat=chat))
+
+
+@requirement("elicitation.legacy_separation")
+def test_a_second_chat_is_told_that_it_waits_and_is_asked_its_own_question_after_that(
+    telegram_home: House, town: TelegramProcess
+) -> None:
+    with Gateway(telegram_home.path) as gateway:
+        anna = order(town, ANNA, "Anna, which one?")
+        heard(town, ANNA, "Anna, which one?", after=anna)
+        ben = order(town, BEN, "Ben, which one?")
+        heard(town, BEN, "box works for another chat and may ask there", after=ben)
+        town.do("press", chat=ANNA, label="Decline")
+        heard(town, ANNA, '{"action": "decline"}', after=anna)
+        heard(town, BEN, "Ben, which one?", after=ben)
+        town.do("press", chat=BEN, label="Decline")
+        heard(town, BEN, '{"action": "decline"}', after=ben)
+        assert gateway.end() == 0
+
+    assert "Ben, which" not in texts(town, ANNA)
+    assert "Anna, which" not in texts(town, BEN)
+    assert telegram_home.runs == ["order", "order"]
