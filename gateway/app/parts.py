@@ -6,13 +6,18 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.ports import Clock, ModelProvider
 
 if TYPE_CHECKING:
+    from gateway.config.channels import ChannelSettings
     from gateway.config.home import Home
     from gateway.config.schema import Config
+    from gateway.providers.models import ConfiguredModels
+    from gateway.runtime.model_choice import FindModel
+    from gateway.runtime.overrides import ChannelOverride, Overrides
     from gateway.runtime.runtime import Runtime
     from mcp_host.host import LoadServers, McpHost
 
@@ -26,20 +31,50 @@ def program_version() -> str:
     return version("hermes-gateway")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """What answers: `default` unless a channel has its own, or `find` gave the one that was chosen."""
+
+    default: ModelProvider
+    find: "FindModel"
+    overrides: "Overrides"
+
+
 @asynccontextmanager
-async def open_provider(
-    config: "Config", environ: Mapping[str, str]
-) -> AsyncGenerator[ModelProvider]:
-    if config.model is None:
-        from gateway.providers.guided import Guided
+async def open_models(config: "Config", environ: Mapping[str, str]) -> AsyncGenerator[Models]:
+    """Give every model of the configuration; `environ` has the profile's own variables too.
 
-        yield Guided()
-        return
+    Raises:
+        ConfigError: The configured model cannot be used.
+    """
     from gateway.providers.config import keys_from
-    from gateway.providers.models import open_model
+    from gateway.providers.guided import Guided
+    from gateway.providers.models import open_models
+    from gateway.runtime.overrides import Overrides
 
-    async with open_model(config.model, keys=keys_from(environ)) as provider:
-        yield provider
+    async with open_models(config.model, keys=keys_from(environ)) as models:
+        channels = {
+            account: {chat: _override(models, chat, found) for chat, found in entries.items()}
+            for account, entries in config.channels.items()
+        }
+        yield Models(
+            default=models.default or Guided(),
+            find=models.find,
+            overrides=Overrides(channels=channels),
+        )
+
+
+def _override(
+    models: "ConfiguredModels", chat: str, settings: "ChannelSettings"
+) -> "ChannelOverride":
+    from gateway.domain.errors import ModelRejected
+    from gateway.runtime.deterministic import refusing
+    from gateway.runtime.overrides import ChannelOverride
+
+    provider = None if settings.model is None else models.of(settings.model)
+    if settings.broken:
+        provider = refusing(ModelRejected(f"of chat {chat}", settings.broken))
+    return ChannelOverride(provider=provider, system_prompt=settings.system_prompt)
 
 
 @asynccontextmanager

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 from gateway.app.cadence import Job, recurring, server_jobs
 from gateway.app.live import LiveServers, keeping_current
 from gateway.app.parts import (
+    Models,
     end_at_once,
     ending_on_signal,
     open_host,
-    open_provider,
+    open_models,
     program_version,
 )
 from gateway.app.platforms import Platforms, open_platforms, with_profile
@@ -23,7 +24,7 @@ from gateway.domain.conversation import Channel
 from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import Actor
 from gateway.domain.operations.upkeep import SetHome
-from gateway.ports import Clock, ModelProvider
+from gateway.ports import Clock
 
 if TYPE_CHECKING:
     from adapters.terminal.attached import AttachedTerminals
@@ -53,7 +54,7 @@ class _Parts:
     clock: Clock
     commits: "Commits"
     store: "OpenStore"
-    provider: ModelProvider
+    models: Models
     host: "McpHost"
     platforms: Platforms
     terminals: "AttachedTerminals"
@@ -87,10 +88,13 @@ async def run_gateway(
         store = await stack.enter_async_context(
             open_store(home.state_db, clock=clock, on_commit=commits.ring)
         )
-        provider = await stack.enter_async_context(open_provider(loaded.config, environ))
+        profile = with_profile(home, environ)
+        models = await stack.enter_async_context(open_models(loaded.config, profile))
         live = LiveServers(home, loaded, environ, redactor)
         host = await stack.enter_async_context(
-            open_host(home, loaded.config, clock, live.load, on_demand=True, provider=provider)
+            open_host(
+                home, loaded.config, clock, live.load, on_demand=True, provider=models.default
+            )
         )
         parts = _Parts(
             home=home,
@@ -98,11 +102,11 @@ async def run_gateway(
             clock=clock,
             commits=commits,
             store=store,
-            provider=provider,
+            models=models,
             host=host,
             platforms=await open_platforms(
                 loaded.config,
-                environ=with_profile(home, environ),
+                environ=profile,
                 redactor=redactor,
                 store=store,
                 clock=clock,
@@ -198,7 +202,9 @@ def _runtime(parts: _Parts) -> "Runtime":
         store=parts.store.store,
         readers=parts.store.readers,
         edges=Edges(
-            provider=parts.provider,
+            provider=parts.models.default,
+            find_model=parts.models.find,
+            overrides=parts.models.overrides,
             host=parts.host,
             signing=parts.host,
             adapters=(parts.terminals, *platforms.adapters),

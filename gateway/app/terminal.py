@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.app.cadence import recurring, server_jobs
 from gateway.app.live import LiveServers, keeping_current
-from gateway.app.parts import ending_on_signal, open_host, open_provider
+from gateway.app.parts import Models, ending_on_signal, open_host, open_models
+from gateway.app.platforms import with_profile
 from gateway.domain.conversation import Activity
 from gateway.domain.delivery import Delivery
 from gateway.domain.errors import GatewayError
 from gateway.domain.operations.turns import TurnEnd
-from gateway.ports import ModelProvider, Readers
+from gateway.ports import Readers
 
 if TYPE_CHECKING:
     from adapters.terminal.adapter import TerminalAdapter
@@ -68,15 +69,18 @@ async def run_terminal(
         store = await stack.enter_async_context(
             open_store(home.state_db, clock=clock, on_commit=commits.ring)
         )
-        provider = await stack.enter_async_context(open_provider(loaded.config, environ))
+        profile = with_profile(home, environ)
+        models = await stack.enter_async_context(open_models(loaded.config, profile))
         live = LiveServers(home, loaded, environ, chat.redactor)
         host = await stack.enter_async_context(
-            open_host(home, loaded.config, clock, live.load, on_demand=True, provider=provider)
+            open_host(
+                home, loaded.config, clock, live.load, on_demand=True, provider=models.default
+            )
         )
         before = await store.readers.inbox.last_turn(PLACE)
         progress = TerminalProgress(store.readers, commits)
         adapter = TerminalAdapter(chat.screen, progress, clock, toolsets=chat.toolsets)
-        runtime = _terminal_runtime(chat, loaded.config, store, provider, host, adapter)
+        runtime = _terminal_runtime(chat, loaded.config, store, models, host, adapter)
         received = stack.enter_context(ending_on_signal(runtime))
         if chat.interactive:
             # Only now: loading the SDK would hold up the first prompt. One question that needs
@@ -120,7 +124,7 @@ def _terminal_runtime(
     chat: TerminalChat,
     config: "Config",
     store: "OpenStore",
-    provider: ModelProvider,
+    models: Models,
     host: "McpHost",
     adapter: "TerminalAdapter",
 ) -> "Runtime":
@@ -136,7 +140,9 @@ def _terminal_runtime(
         store=store.store,
         readers=store.readers,
         edges=Edges(
-            provider=provider,
+            provider=models.default,
+            find_model=models.find,
+            overrides=models.overrides,
             host=host,
             signing=host,
             adapters=(adapter,),

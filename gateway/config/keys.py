@@ -107,7 +107,6 @@ LATER: Final[Mapping[KeyPath, object]] = {
     ("platforms", "slack"): _UNSET,
     ("platforms", "discord"): _UNSET,
     ("platforms", "telegram", "streaming"): False,
-    ("platforms", "telegram", "channel_overrides"): _UNSET,
     ("web",): _UNSET,
     ("store", "retention_days"): 0,
 }

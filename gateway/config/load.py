@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, cast
 
+from gateway.config.channels import parse_channels
 from gateway.config.document import parse_document, read_document
 from gateway.config.dotenv import EnvFile, read_env_file
 from gateway.config.findings import Findings
@@ -165,9 +166,12 @@ def _assemble(
     servers, server_findings = _servers(
         resolved.get("mcp_servers"), unsafe, unset=unset, profile=home.profile
     )
+    keys = keys_from({**environ, **env.variables})
+    channels, channel_findings = parse_channels(resolved.get("platforms"), keys=keys)
     config = Config(
         workspace=place,
-        model=reader.model(keys_from({**environ, **env.variables})),
+        model=reader.model(keys),
+        channels=channels,
         gateway=reader.gateway(),
         approvals=reader.approvals(),
         access=reader.access(),
@@ -192,6 +196,7 @@ def _assemble(
                 *reader.findings,
                 *mcp_findings,
                 *server_findings,
+                *channel_findings,
                 *_platform_findings(resolved.get("platforms"), {**environ, **env.variables}),
             )
         ),

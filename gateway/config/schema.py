@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gateway.config.channels import Channels, ChannelSettings
+from gateway.domain.ids import Account
 from gateway.providers.config import ModelConfig
 from gateway.runtime.config import (
     AccessConfig,
@@ -45,5 +47,8 @@ class Config:
     store: StoreConfig = field(default_factory=StoreConfig, repr=False)
     logging: LoggingConfig = field(default_factory=LoggingConfig)
     platforms: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
+    channels: Channels = field(
+        default_factory=dict[Account, Mapping[str, ChannelSettings]], repr=False
+    )
     mcp_serve: BridgeConfig = field(default_factory=BridgeConfig)
     web: Mapping[str, object] = field(default_factory=dict[str, object])

@@ -21,6 +21,7 @@ from gateway.providers.config import (
     ModelConfig,
     ProviderName,
     Timeouts,
+    parse_model,
     split_name,
 )
 from gateway.providers.fallback import first_answer
@@ -28,7 +29,7 @@ from gateway.providers.fallback import first_answer
 if TYPE_CHECKING:
     from gateway.providers.wire import Endpoint
 
-__all__ = ["check_model", "open_model"]
+__all__ = ["ConfiguredModels", "check_model", "open_model", "open_models"]
 
 _NO_KEYS: Final[Keys] = MappingProxyType({})
 
@@ -72,11 +73,62 @@ async def open_model(
     Raises:
         ConfigError: A key or a package is missing (`check_model`).
     """
-    filled = config.with_keys(keys)
-    check_model(filled)
+    async with open_models(None, keys=keys, timeouts=timeouts) as models:
+        yield models.of(config)
+
+
+@asynccontextmanager
+async def open_models(
+    default: ModelConfig | None, *, keys: Keys = _NO_KEYS, timeouts: Timeouts | None = None
+) -> AsyncGenerator["ConfiguredModels"]:
+    """Give the configured model, None without one, and all others of this process, as `open_model`.
+
+    Raises:
+        ConfigError: A key or a package of the configured one is missing.
+    """
     async with AsyncExitStack() as stack:
         endpoints = _Endpoints(stack, timeouts or Timeouts())
-        yield _ConfiguredModel(filled, keys=keys, endpoints=endpoints)
+        yield ConfiguredModels(default, keys=keys, endpoints=endpoints)
+
+
+class ConfiguredModels:
+    """The models of one process; those at one address share its connections."""
+
+    def __init__(self, default: ModelConfig | None, *, keys: Keys, endpoints: "_Endpoints") -> None:
+        self._keys = keys
+        self._endpoints = endpoints
+        self._default = None if default is None else self._made(default)
+
+    @property
+    def default(self) -> ModelProvider | None:
+        """The configured model, None without one."""
+        return self._default
+
+    def of(self, config: ModelConfig) -> ModelProvider:
+        """Return the model that a section describes.
+
+        Raises:
+            ConfigError: A key or a package is missing.
+        """
+        return self._made(config)
+
+    def find(self, name: str) -> ModelProvider:
+        """Return a model by its name; the configured one and its fallbacks stand in for it.
+
+        Raises:
+            ModelRejected: It cannot be used, with the reason.
+        """
+        if self._default is not None:
+            return self._default.named(name)
+        try:
+            return self._made(parse_model(name))
+        except ConfigError as error:
+            raise ModelRejected(name, error.problem) from error
+
+    def _made(self, config: ModelConfig) -> "_ConfiguredModel":
+        filled = config.with_keys(self._keys)
+        check_model(filled)
+        return _ConfiguredModel(filled, keys=self._keys, endpoints=self._endpoints)
 
 
 class _ConfiguredModel:
@@ -109,6 +161,17 @@ class _ConfiguredModel:
             raise ModelRejected(wanted.label, "it is not among the models allowed here")
         models = [_OneModel(config, self._endpoints) for config in allowed]
         return await first_answer(models, request, on_text=on_text)
+
+    def named(self, spelling: str) -> ModelProvider:
+        """Return what asks another model first, and then these.
+
+        Raises:
+            ModelRejected: It names a provider that is not set up.
+        """
+        wanted = self._wanted(spelling)
+        others = tuple(model for model in self._configured() if model.label != wanted.label)
+        config = wanted.model_copy(update={"fallbacks": others})
+        return _ConfiguredModel(config, keys=self._keys, endpoints=self._endpoints)
 
     def _configured(self) -> Sequence[ModelConfig]:
         return (self._config, *self._config.fallbacks)

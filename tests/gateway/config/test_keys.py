@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from adapters.telegram.config import DmPolicy, GroupConfig, Mode, ReplyTo, parse_telegram
+from gateway.config.channels import ChannelSettings
 from gateway.config.home import Home
 from gateway.config.keys import ITEMS, KEYS, LATER, Tree
 from gateway.config.load import check, load
@@ -107,6 +108,11 @@ ROWS: dict[str, tuple[str, Read, object]] = {
     f"{TELEGRAM}.require_mention": _bot("require_mention", "false", False),
     f"{TELEGRAM}.strict_mention": _bot("strict_mention", "true", True),
     f"{TELEGRAM}.allow_bots": _bot("allow_bots", "true", True),
+    f"{TELEGRAM}.channel_overrides": (
+        "platforms: {telegram: {channel_overrides: {-5: {system_prompt: hi}}}}",
+        lambda c: c.channels,
+        {("telegram", ""): {"-5": ChannelSettings(system_prompt="hi")}},
+    ),
     f"{TELEGRAM}.home_channel": _bot("home_channel", "5", "5"),
     f"{TELEGRAM}.reply_to": _bot("reply_to", "all", ReplyTo.ALL),
     f"{TELEGRAM}.webhook.url": _webhook("url", "https://h", "https://h"),
@@ -507,7 +513,7 @@ def test_keys_of_later_versions_are_known_and_said_to_have_no_effect(tmp_path: P
     home = Home(tmp_path)
     home.config_file.write_text(
         "platforms: {telegram: {streaming: true},"
-        " discord: {accounts: {a: {gateway_url: x, channel_overrides: {b: {model: m}}}}}}\n"
+        " discord: {accounts: {a: {gateway_url: x, channel_overrides: {b: {system_prompt: m}}}}}}\n"
         "web: {metrics: off}\n"
     )
     findings = check(home, environ={})
