@@ -6,7 +6,15 @@ The SDK is imported when the first server is there, not before, and beside the e
 import asyncio
 import importlib
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -151,10 +159,18 @@ class McpHost:
         """One status for each configured server, in the order of the configuration."""
         return tuple(server.status(self._registry) for server in self._servers.values())
 
-    async def wait_ready(self, seconds: float) -> None:
-        """Return when every server's tools are known or it is parked, at the latest in `seconds`."""
+    async def wait_ready(self, seconds: float, *, servers: Collection[str] | None = None) -> None:
+        """Return when the tools of these servers, or all, are known or they are parked.
+
+        It takes at most `seconds`.
+        """
         self.connect()
-        await _within(seconds, [server.settled() for server in self._servers.values()])
+        waits = [
+            server.settled()
+            for name, server in self._servers.items()
+            if servers is None or name in servers
+        ]
+        await _within(seconds, waits)
 
     async def call(self, call: ToolCall, approver: Approver) -> ToolResult:
         """Run one call through filter, trust gate, transport and sanitiser."""

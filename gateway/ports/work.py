@@ -1,6 +1,6 @@
 """What the core needs of models and tools, and what a tool call may ask of people."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -133,8 +133,8 @@ class ToolHost(Protocol):
 
     def servers(self) -> Sequence[ServerStatus]: ...
 
-    async def wait_ready(self, seconds: float) -> None:
-        """Return when every server is listed or parked, at the latest after `seconds`."""
+    async def wait_ready(self, seconds: float, *, servers: Collection[str] | None = None) -> None:
+        """Return when these servers, or all, are listed or parked, at the latest after `seconds`."""
         ...
 
     async def call(self, call: ToolCall, approver: Approver) -> ToolResult:

@@ -45,9 +45,14 @@ class Assignment:
 
     @property
     def toolsets(self) -> Sequence[str]:
-        """What the newest input may use: the chat it came from may have been narrowed."""
-        event = self.claim.inputs[-1].event if self.claim.inputs else None
-        return event.toolsets if isinstance(event, InboundMessage | CommandGiven) else ()
+        """What its newest input may use."""
+        return toolsets_of(self.claim)
+
+
+def toolsets_of(claim: Claim) -> Sequence[str]:
+    """Return what the newest input may use: the chat it came from may have been narrowed."""
+    event = claim.inputs[-1].event if claim.inputs else None
+    return event.toolsets if isinstance(event, InboundMessage | CommandGiven) else ()
 
 
 class Assignments:

@@ -1,6 +1,6 @@
 """The tool host as some people may use it in a place: the one function through which their calls go."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from gateway.domain.ids import Actor, Place
@@ -42,9 +42,9 @@ class Permitted:
         """The status of every server."""
         return self.host.servers()
 
-    async def wait_ready(self, seconds: float) -> None:
+    async def wait_ready(self, seconds: float, *, servers: Collection[str] | None = None) -> None:
         """Wait as the host does."""
-        await self.host.wait_ready(seconds)
+        await self.host.wait_ready(seconds, servers=servers)
 
     async def call(self, call: ToolCall, approver: Approver) -> ToolResult:
         """Run a call as the host does when all of `people` may; any other is refused."""

@@ -1,6 +1,6 @@
 """Toolsets: the tools of one server under one name, and a host of which some are left out."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,8 @@ from gateway.domain.tools import (
 from gateway.ports import Approver, ToolHost
 
 PREFIX: Final = "mcp-"
+EVERYTHING: Final[tuple[str, ...]] = ()
+"""The toolsets of a chat that is not narrowed."""
 
 _KNOWN: Final = frozenset({ServerState.READY, ServerState.LAZY, ServerState.RECYCLING})
 """States in which the tools of a server are all there are."""
@@ -68,9 +70,11 @@ class Narrowed:
         """The status of each server whose toolset is wanted."""
         return tuple(server for server in self.host.servers() if self._has(server.name))
 
-    async def wait_ready(self, seconds: float) -> None:
-        """Wait as the host does."""
-        await self.host.wait_ready(seconds)
+    async def wait_ready(self, seconds: float, *, servers: Collection[str] | None = None) -> None:
+        """Wait as the host does, for what is wanted alone."""
+        asked = (server.name for server in self.servers())
+        wanted = [name for name in asked if servers is None or name in servers]
+        await self.host.wait_ready(seconds, servers=wanted)
 
     async def call(self, call: ToolCall, approver: Approver) -> ToolResult:
         """Run a call of a wanted tool as the host does; any other is refused."""

@@ -1,7 +1,10 @@
 """`hermes chat -t`: only some toolsets, in a process of its own and beside a running gateway."""
 
+import time
+
 import pytest
 
+from gateway.app.terminal import ONE_QUESTION_WAIT
 from tests.e2e.house import House, texts
 from tests.support.chat import hermes
 from tests.support.eventually import eventually
@@ -35,6 +38,18 @@ def test_only_the_named_toolsets_are_offered_and_the_rest_is_printed(home: House
     assert {item["function"]["name"] for item in asked["tools"]} >= {"tool_search", "tool_call"}
     assert "- box" not in texts(asked, "system")[0]
     assert "/reload-mcp" in hermes(home.path, "chat", "-t", "mcp-other", "-q", "/help").stdout
+
+
+@requirement("cli.chat.toolsets.narrowed")
+def test_a_server_that_is_left_out_keeps_no_question_waiting(home: House) -> None:
+    home.serve("--silent", "initialize", name="mute", connect_timeout=300)
+    home.configure()
+    began = time.monotonic()
+    done = hermes(home.path, "chat", "-t", "mcp-box", "-q", WRITE)
+
+    assert done.stdout == "Got: 1\n"
+    # Servers of the turn itself would be waited for longer than that.
+    assert time.monotonic() - began < ONE_QUESTION_WAIT
 
 
 @requirement("cli.chat.toolsets.narrowed")

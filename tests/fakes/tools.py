@@ -1,6 +1,6 @@
 """MCP servers as one object in the process: gate, start, run, in the order of the real host."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
@@ -55,7 +55,9 @@ class FakeTools:
     ran: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     connecting: list[str] = field(default_factory=list[str])
     parked: list[ServerStatus] = field(default_factory=list[ServerStatus])
-    waited: list[float] = field(default_factory=list[float])
+    waited: list[tuple[float, Sequence[str] | None]] = field(
+        default_factory=list[tuple[float, Sequence[str] | None]]
+    )
 
     def add(self, spec: ToolSpec, run: Run | None = None, *, gated: bool = False) -> ToolSpec:
         self.specs.append(spec)
@@ -103,8 +105,8 @@ class FakeTools:
             + self.parked
         )
 
-    async def wait_ready(self, seconds: float) -> None:
-        self.waited.append(seconds)
+    async def wait_ready(self, seconds: float, *, servers: Collection[str] | None = None) -> None:
+        self.waited.append((seconds, None if servers is None else tuple(servers)))
 
     async def call(self, call: ToolCall, approver: Approver) -> ToolResult:
         spec = self.find(call.alias)

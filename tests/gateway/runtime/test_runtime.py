@@ -102,7 +102,7 @@ async def test_the_first_turn_gives_the_servers_time_and_later_ones_do_not(tmp_p
             await house.say("hi")
             await house.replies(n + 1)
 
-    assert tools.waited == [5.0]
+    assert tools.waited == [(5.0, None)]
 
 
 class Nobody:

@@ -59,6 +59,17 @@ def test_what_is_left_out_takes_no_places_of_a_search() -> None:
     assert [hit.spec.alias for hit in host.search("pay", limit=5)] == ["mcp__bank__pay"]
 
 
+@requirement("cli.chat.toolsets.narrowed")
+async def test_servers_that_are_left_out_are_not_waited_for() -> None:
+    tools = two()
+    tools.connecting.append("slow")
+    await narrowed(tools, ["mcp-bank"]).wait_ready(5)
+    await narrowed(tools, ["mcp-bank", "mcp-slow"]).wait_ready(5, servers=["slow", "demo"])
+    await narrowed(tools, []).wait_ready(5)
+
+    assert tools.waited == [(5, ("bank",)), (5, ("slow",)), (5, None)]
+
+
 async def test_a_call_of_what_is_left_out_is_refused() -> None:
     tools = two()
     host = narrowed(tools, ["mcp-bank"])
