@@ -7,17 +7,28 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.domain.conversation import Ambiguous, Channel
-from gateway.domain.delivery import DeliveryStatus
+from gateway.domain.delivery import DeliveryStatus, Origin
 from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import DeliveryId, Place
 from gateway.domain.operations.deliveries import Enqueue
-from gateway.ports import Channels, Deliveries, DeliveryStore, Renderer, SendRequest, SendResult
+from gateway.ports import (
+    Channels,
+    Clock,
+    Deliveries,
+    DeliveryStore,
+    Renderer,
+    SendRequest,
+    SendResult,
+)
 from gateway.runtime.cards import one_line
 from gateway.runtime.commits import Commits
+from gateway.runtime.rates import Rate
 from gateway.runtime.wakeups import Wakeups
 
 MAX_WAIT_MS: Final = 300_000
 MAX_TARGET: Final = 200
+BRIDGE_PER_MINUTE: Final = 120
+"""Messages of other agents: one that runs wild must not flood people."""
 
 _DOWN: Final = frozenset({HealthState.UNAUTHORIZED, HealthState.OFF})
 """States that do not pass by themselves: nothing is queued for them."""
@@ -34,7 +45,10 @@ class SendRefused:
 
 
 class Sending:
-    """`health` says how an account is, None when this gateway does not run it."""
+    """`health` says how an account is, None when this gateway does not run it.
+
+    `bridge_may` says whether other agents may send to a channel.
+    """
 
     def __init__(
         self,
@@ -44,14 +58,18 @@ class Sending:
         deliveries: Deliveries,
         renderers: Mapping[str, Renderer],
         health: Callable[[str, str], Health | None],
+        bridge_may: Callable[[Channel], bool],
         wakeups: Wakeups,
         commits: Commits,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._channels = channels
         self._deliveries = deliveries
         self._renderers = renderers
         self._health = health
+        self._bridge_may = bridge_may
+        self._bridge_rate = Rate(BRIDGE_PER_MINUTE, clock)
         self._wakeups = wakeups
         self._commits = commits
 
@@ -66,6 +84,10 @@ class Sending:
         found = await self._resolve(request.target)
         if isinstance(found, SendRefused):
             return found
+        if request.origin is Origin.BRIDGE:
+            refused = self._refused_to_bridge(found)
+            if refused is not None:
+                return refused
         place = found.place
         renderer = self._renderers.get(place.platform)
         refused = self._unreachable(place)
@@ -89,6 +111,19 @@ class Sending:
         return await self._confirmed(
             place, group_key, enqueued.ids[0], wait_ms=min(request.wait_ms, MAX_WAIT_MS)
         )
+
+    def _refused_to_bridge(self, channel: Channel) -> SendRefused | None:
+        if not self._bridge_may(channel):
+            sentence = f"mcp_serve.targets does not allow {channel.target}; nothing was sent"
+            return SendRefused(code="not_allowed", sentence=sentence)
+        over = self._bridge_rate.take(Origin.BRIDGE)
+        if over:
+            sentence = (
+                f"other agents may send {BRIDGE_PER_MINUTE} messages a minute; "
+                f"try again in {over:.0f} s"
+            )
+            return SendRefused(code="rate_limited", sentence=sentence)
+        return None
 
     async def _confirmed(
         self, place: Place, group_key: str, delivery: DeliveryId, *, wait_ms: int

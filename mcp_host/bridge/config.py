@@ -1,10 +1,11 @@
 """The `mcp_serve` section of config.yaml."""
 
 import fnmatch
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from gateway.domain.conversation import Channel
 
 Targets = Literal["known"] | tuple[Annotated[str, Field(min_length=1)], ...]
 
@@ -23,13 +24,14 @@ class BridgeConfig(BaseModel):
         Field(description="Where files may be sent from; by default the working directory."),
     ] = None
 
-    def allows(self, names: Sequence[str]) -> bool:
-        """Say whether a channel that goes by these names may be sent to."""
+    def allows(self, channel: Channel) -> bool:
+        """Say whether a channel may be sent to: by its target, or as `platform:#name`."""
         if self.targets == "known":
             return True
-        folded = [name.casefold() for name in names]
+        name = channel.name.lstrip("#@")
+        names = [channel.target, *(f"{channel.platform}:{mark}{name}" for mark in ("", "#", "@"))]
         return any(
-            fnmatch.fnmatchcase(name, pattern.casefold())
-            for name in folded
+            fnmatch.fnmatchcase(known.casefold(), pattern.casefold())
+            for known in names
             for pattern in self.targets
         )

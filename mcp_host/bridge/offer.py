@@ -28,7 +28,10 @@ _FAILURE: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One tool; `run` gets arguments of its kind, and returns what `result` describes."""
+    """One tool; `run` gets arguments of its kind, and returns what `result` describes.
+
+    `decides`: it stands for a person's word.
+    """
 
     name: str
     title: str
@@ -37,6 +40,7 @@ class Tool:
     arguments: type[Arguments]
     result: Any
     run: Callable[[Any], Awaitable[Any]]
+    decides: bool = False
 
     def on_the_wire(self) -> wire.Tool:
         """Return the tool as a client lists it."""
@@ -169,6 +173,7 @@ def offered(
                 arguments=arguments.PermissionsRespond,
                 result=shapes.Resolved,
                 run=acting.permissions_respond,
+                decides=True,
             )
         )
     return {tool.name: tool for tool in tools}

@@ -3,12 +3,13 @@
 import base64
 from typing import Final
 
-from gateway.domain.conversation import ConversationView
+from gateway.domain.conversation import Channel, ConversationView
 from gateway.domain.errors import FileUnreadable
 from gateway.domain.files import FileState, in_words
 from gateway.domain.ids import MessageId
 from gateway.domain.message import Attachment
 from mcp_host.bridge import arguments, rendering, shapes
+from mcp_host.bridge.config import BridgeConfig
 from mcp_host.bridge.ports import BridgePorts
 from mcp_host.bridge.problems import Problem
 
@@ -21,8 +22,9 @@ MAX_ID: Final = 2**63 - 1
 class Reading:
     """Answers from the store alone; no gateway needs to run."""
 
-    def __init__(self, ports: BridgePorts) -> None:
+    def __init__(self, ports: BridgePorts, config: BridgeConfig) -> None:
         self._ports = ports
+        self._config = config
         self._conversations = ports.conversations
 
     async def conversations_list(
@@ -95,19 +97,24 @@ class Reading:
         )
 
     async def channels_list(self, given: arguments.ChannelsList) -> shapes.ChannelList:
-        """Return places to send to."""
-        try:
-            rows = await self._ports.channels.page(
-                platform=given.platform,
-                search=given.search,
-                before=given.before,
-                limit=given.limit + 1,
-            )
-        except ValueError as error:
-            raise _no_page() from error
-        shown = [rendering.channel(row) for row in rows[: given.limit]]
+        """Return places to send to: those that are allowed."""
+        found, before, more = list[Channel](), given.before, True
+        while more and len(found) <= given.limit:
+            try:
+                rows = await self._ports.channels.page(
+                    platform=given.platform,
+                    search=given.search,
+                    before=before,
+                    limit=given.limit + 1,
+                )
+            except ValueError as error:
+                raise _no_page() from error
+            found += [row for row in rows if self._config.allows(row)]
+            more = len(rows) > given.limit
+            before = rows[-1].target if rows else before
+        shown = [rendering.channel(row) for row in found[: given.limit]]
         answer = shapes.ChannelList(count=len(shown), channels=shown)
-        if len(rows) > given.limit:
+        if len(found) > given.limit:
             answer["next"] = shown[-1]["target"]
         return answer
 

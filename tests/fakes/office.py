@@ -29,6 +29,7 @@ from gateway.runtime.heartbeat import Heartbeat
 from gateway.runtime.runtime import Edges, Runtime, RuntimeConfig
 from gateway.runtime.sending import Sending
 from gateway.runtime.status import StatusBoard
+from mcp_host.bridge.config import BridgeConfig
 from store import open_store
 from tests.fakes.agent_log import ListedLog
 from tests.fakes.loopback import ANNA, BEN, PLATFORM, Loopback, LoopbackRenderer, message
@@ -82,7 +83,7 @@ async def open_office(
     *,
     tools: FakeTools | None = None,
     approvals: ApprovalsConfig | None = None,
-    bridge_decides: bool = True,
+    bridge: BridgeConfig | None = None,
 ) -> AsyncGenerator[Office]:
     """Run a gateway with a loopback chat until the block ends."""
     clock, commits, heartbeat = SystemClock(), Commits(), Heartbeat(SystemClock())
@@ -90,7 +91,7 @@ async def open_office(
     health = {(PLATFORM, ""): CONNECTED}
     store_health = [StoreHealth()]
     stopped: list[bool] = []
-    config = approvals or ApprovalsConfig()
+    config, agents = approvals or ApprovalsConfig(), bridge or BridgeConfig()
     opened = open_store(home / "state.db", clock=clock, on_commit=commits.ring)
     async with opened as store, asyncio.TaskGroup() as tasks:
         runtime = Runtime(
@@ -144,8 +145,10 @@ async def open_office(
                 health=lambda name, account: (
                     CONNECTED if name == TERMINAL else board.health(name, account)
                 ),
+                bridge_may=agents.allows,
                 wakeups=runtime.wakeups,
                 commits=commits,
+                clock=clock,
             ),
             decisions=runtime.decisions,
             answers=FormAnswers(readers.questions, runtime.decisions, steps, clock),
@@ -154,7 +157,7 @@ async def open_office(
             given=Given(commits),
             clock=clock,
             redact=config.redact,
-            bridge_decides=bridge_decides,
+            bridge_decides=agents.allow_approvals,
             stop=stopped.append,
             leaving=lambda: runtime.leaving,
         )

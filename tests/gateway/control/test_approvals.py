@@ -13,6 +13,7 @@ from gateway.control.http import exchange
 from gateway.domain.errors import GatewayRefused
 from gateway.domain.question import Action, ApproverPolicy, Approvers, Surface
 from gateway.runtime.config import ApprovalsConfig
+from mcp_host.bridge.config import BridgeConfig
 from tests.fakes.house import rows
 from tests.fakes.loopback import press, token_of
 from tests.fakes.model import ScriptedModel, calls_tool, says
@@ -43,7 +44,7 @@ async def asked(
         ScriptedModel(script),
         tools=tools,
         approvals=config,
-        bridge_decides=bridge_decides,
+        bridge=BridgeConfig(allow_approvals=bridge_decides),
     ) as office:
         await office.say("add")
         await office.chat.until(lambda: len(office.chat.cards()) == 1)

@@ -10,6 +10,8 @@ from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import Actor, ChatType, Place
 from gateway.domain.operations.upkeep import SetHome
 from gateway.ports import SendRequest
+from gateway.runtime.sending import BRIDGE_PER_MINUTE
+from mcp_host.bridge.config import BridgeConfig
 from tests.fakes.house import rows
 from tests.fakes.loopback import PLATFORM, chat
 from tests.fakes.office import Office, open_office
@@ -216,3 +218,50 @@ async def test_many_sends_at_once_are_each_confirmed(tmp_path: Path) -> None:
         )
 
     assert len({item.message_ids for item in sent}) == 20
+
+
+@requirement("case.ap14")
+@pytest.mark.parametrize(
+    ("pattern", "target", "sent"),
+    [
+        ("loop:1", "loop:1", True),
+        ("loop:1", "loop:@anna", True),
+        ("LOOP:#ann*", "loop:1", True),
+        ("loop:g*", "loop:1", False),
+        ("loop:g*", "loop:g:7", True),
+        ("telegram:*", "loop:1", False),
+    ],
+)
+async def test_other_agents_send_only_where_the_policy_lets_them(
+    tmp_path: Path, pattern: str, target: str, *, sent: bool
+) -> None:
+    async with open_office(tmp_path, bridge=BridgeConfig(targets=(pattern,))) as office:
+        await known(office)
+        request = SendRequest(target=target, text="ping", origin=Origin.BRIDGE)
+        if sent:
+            assert (await office.client.send(request)).message_ids
+        else:
+            assert (await refused(office, request)).code == "not_allowed"
+        # The owner's own shell is not bound by it.
+        assert (await office.client.send(SendRequest(target="loop:1", text="own"))).message_ids
+
+    bodies = [delivery.body for delivery in office.chat.sent]
+    assert bodies.count("ping") == sent
+    assert bodies[-1] == "own"
+
+
+@requirement("bridge.messages_send")
+async def test_an_agent_that_runs_wild_is_held_at_a_rate(tmp_path: Path) -> None:
+    async with open_office(tmp_path) as office:
+        await known(office)
+        one = SendRequest(
+            target="loop:1", text="ping", idempotency_key="same", origin=Origin.BRIDGE
+        )
+        for _ in range(BRIDGE_PER_MINUTE):
+            await office.client.send(one)
+        error = await refused(office, one)
+        own = await office.client.send(SendRequest(target="loop:1", text="own"))
+
+    assert error.code == "rate_limited"
+    assert own.message_ids
+    assert [delivery.body for delivery in office.chat.sent].count("ping") == 1

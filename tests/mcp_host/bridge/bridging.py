@@ -116,8 +116,11 @@ class Caller:
 
 
 @asynccontextmanager
-async def calling(bridge: Bridge, *, era: str = "legacy") -> AsyncGenerator[Caller]:
-    """Connect a client of that era to a bridge in this process."""
+async def calling(
+    bridge: Bridge, *, era: str = "legacy", name: str = "test"
+) -> AsyncGenerator[Caller]:
+    """Connect a client of that era and name to a bridge in this process."""
     await bridge.begin()
-    async with Client(bridge.build(), mode=era) as client:
+    info = wire.Implementation(name=name, version="1")
+    async with Client(bridge.build(), mode=era, client_info=info) as client:
         yield Caller(client)
