@@ -22,11 +22,13 @@ from adapters.telegram.recovery import Recovery
 from adapters.telegram.sender import Sender
 from adapters.telegram.sentcards import SentCards
 from adapters.telegram.settling import Settling
+from adapters.telegram.signs import Signs
 from adapters.telegram.traffic import Traffic
-from gateway.domain.delivery import Delivery, DeliveryKind, Receipt
+from gateway.domain.delivery import Delivery, DeliveryKind, Part, Receipt
 from gateway.domain.health import Health
 from gateway.domain.ids import Place
 from gateway.domain.operations.inbound import MigrateChat
+from gateway.domain.preview import Preview
 from gateway.ports import Clock, EventSink
 from gateway.ports.reading import SentMessages
 
@@ -55,7 +57,7 @@ class Setting:
 
 
 class TelegramAdapter:
-    """Implements `Adapter`, `PressAnswering`, `HealthReporting` and `Typing`; see `open_telegram`."""
+    """Implements `Adapter` and its optional ports but none that Telegram lacks; see `open_telegram`."""
 
     platform = PLATFORM
 
@@ -91,6 +93,7 @@ class TelegramAdapter:
             clock=clock,
             reply_to=account.reply_to,
         )
+        self._signs = Signs(client.bot, self._traffic)
         self._me: User | None = None
         self._menu: tuple[BotCommand, ...] | None = None
 
@@ -164,6 +167,22 @@ class TelegramAdapter:
         """Show `text` to the presser alone, above the chat."""
         del place
         await self._sender.answer(interaction, text)
+
+    def opening(self, preview: Preview) -> Part | None:
+        """Return the silent message that stands for a reply while it is made, where one does."""
+        return self._signs.opening(preview)
+
+    def preview_wait(self, place: Place) -> float:
+        """Return for how many seconds no preview may be shown in a chat."""
+        return self._signs.preview_wait(place)
+
+    async def show_preview(self, preview: Preview) -> None:
+        """Show a reply as far as it is made."""
+        await self._signs.show_preview(preview)
+
+    async def show_waiting(self, place: Place, native_id: str) -> bool:
+        """Mark a message as one that is answered later."""
+        return await self._signs.show_waiting(place, native_id)
 
     async def show_typing(self, place: Place) -> None:
         """Show for some seconds that an answer is being worked on."""

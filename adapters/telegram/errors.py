@@ -75,6 +75,11 @@ def is_unknown_message(error: sdk.BadRequest) -> bool:
     return says(error, "message to edit not found", "message_id_invalid")
 
 
+def is_gone(error: sdk.BadRequest) -> bool:
+    """Whether a message that is to be taken away is not there (any more)."""
+    return says(error, "message to delete not found", "message_id_invalid")
+
+
 def is_lost_topic(error: sdk.BadRequest) -> bool:
     """Whether the topic is gone."""
     return says(error, "message thread not found", "topic_deleted")

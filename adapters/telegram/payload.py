@@ -15,7 +15,7 @@ class Payload:
     """How a message looks and what hangs on it.
 
     `index` counts the messages of one reply. `bound`: it belongs to a question, so it must not be
-    shown to anybody else than was meant. `name` is a file's.
+    shown to anybody else than was meant. `name` is a file's. `silent`: it notifies nobody.
     """
 
     entities: tuple[Entity, ...] = ()
@@ -24,6 +24,7 @@ class Payload:
     name: str = ""
     index: int = 0
     bound: bool = False
+    silent: bool = False
 
     def to_json(self) -> str:
         """Return it without what says nothing."""
@@ -40,6 +41,8 @@ class Payload:
             data["index"] = self.index
         if self.bound:
             data["bound"] = True
+        if self.silent:
+            data["silent"] = True
         return json.dumps(data)
 
     @classmethod
@@ -54,6 +57,7 @@ class Payload:
             name=data.get("name", ""),
             index=data.get("index", 0),
             bound=data.get("bound", False),
+            silent=data.get("silent", False),
         )
 
 

@@ -1,8 +1,7 @@
 """Makes the calls that put something into a chat, and says in our words what came of them."""
 
 import logging
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Final, TypeVar
 
 from telegram import Bot, InputFile, LinkPreviewOptions, Message, ReplyParameters
@@ -12,6 +11,7 @@ from telegram.constants import ChatAction
 from adapters.telegram.config import ReplyTo
 from adapters.telegram.errors import (
     is_bad_markup,
+    is_gone,
     is_lost_topic,
     is_not_modified,
     retry_seconds,
@@ -141,6 +141,8 @@ class Sender:
         quote = None
         if quotes(self._reply_to, payload):
             quote = quoting(await self._store.answered(delivery.id))
+        if payload.silent:
+            self._traffic.note_preview(delivery.place.chat)
         message, marks = await self._message(delivery, payload, quote=quote)
         return SentIds(message=message.message_id), marks
 
@@ -174,6 +176,7 @@ class Sender:
                         reply_markup=shown.keyboard,
                         reply_parameters=quote,
                         link_preview_options=_NO_PREVIEW,
+                        disable_notification=payload.silent or None,
                     )
             except sdk.BadRequest as error:
                 mark = _second_way(error, payload, shown.entities, thread)
@@ -228,6 +231,9 @@ class Sender:
         ids = SentIds.parse(delivery.edits or "")
         if ids is None:
             raise DeliveryRejected(PLATFORM, "there is no message to edit")
+        if not delivery.body:
+            await self._remove(delivery, ids)
+            return ids, frozenset()
         shown = shown_of(delivery, payload, marks=frozenset())
         marks = frozenset[Mark]()
         while True:
@@ -250,15 +256,17 @@ class Sender:
                 continue
             return ids, marks
 
-    @contextmanager
-    def _noting(self, chat: str) -> Generator[None]:
-        """Count a call, and remember when the chat must be left alone."""
-        self._traffic.note(chat)
+    async def _remove(self, delivery: Delivery, ids: SentIds) -> None:
+        """Take a message away; one that is gone already is what was wanted."""
         try:
-            yield
-        except sdk.RetryAfter as error:
-            self._traffic.park(chat, retry_seconds(error))
-            raise
+            with self._noting(delivery.place.chat):
+                await self._bot.delete_message(chat_id(delivery.place), ids.message)
+        except sdk.BadRequest as error:
+            if not is_gone(error):
+                raise
+
+    def _noting(self, chat: str) -> AbstractContextManager[None]:
+        return self._traffic.calling(chat)
 
 
 def _second_way(

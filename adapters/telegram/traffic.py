@@ -5,10 +5,14 @@ The outbox paces sends (`SEND_COST_MS`, `BURST_MS`); this counts every call, typ
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from telegram import error as sdk
+
+from adapters.telegram.errors import retry_seconds
 from adapters.telegram.ids import is_private
 from gateway.domain.delivery import DeliveryKind
 
@@ -25,12 +29,16 @@ COSMETIC_SHARE: Final = 0.5
 """Beyond this part of them nothing cosmetic is said."""
 TYPING_SECONDS: Final = 4.5
 """Telegram shows a chat action for five."""
+PREVIEW_SECONDS: Final = 2.0
+GROUP_PREVIEW_SECONDS: Final = 4.0
+"""Between two previews of replies in one chat."""
 
 
 @dataclass(slots=True)
 class _Chat:
     calls: deque[float] = field(default_factory=deque[float])
     typing_at: float = -math.inf
+    preview_at: float = -math.inf
     parked_until: float = -math.inf
 
 
@@ -44,6 +52,16 @@ class Traffic:
     def note(self, chat: str) -> None:
         """Count a call that is about to be made."""
         self._of(chat).calls.append(self._now())
+
+    @contextmanager
+    def calling(self, chat: str) -> Generator[None]:
+        """Count a call, and remember when it is answered that the chat must be left alone."""
+        self.note(chat)
+        try:
+            yield
+        except sdk.RetryAfter as error:
+            self.park(chat, retry_seconds(error))
+            raise
 
     def park(self, chat: str, seconds: float) -> None:
         """Remember that the service wants to hear nothing of a chat for so long."""
@@ -61,12 +79,35 @@ class Traffic:
     def may_type(self, chat: str) -> bool:
         """Whether a chat action is due and harmless; counts it as shown then."""
         found, now = self._of(chat), self._now()
-        if now < found.parked_until or now - found.typing_at < TYPING_SECONDS:
-            return False
-        if len(self._recent(chat)) >= _limit(chat) * COSMETIC_SHARE:
+        if now - found.typing_at < TYPING_SECONDS or not self.has_room(chat):
             return False
         found.typing_at = now
         return True
+
+    def has_room(self, chat: str) -> bool:
+        """Whether something cosmetic leaves enough for what must be sent."""
+        return self._room_wait(chat) <= 0
+
+    def preview_wait(self, chat: str) -> float:
+        """Return how long a preview waits for its turn and for room, 0 when it may be shown."""
+        pace = PREVIEW_SECONDS if is_private(chat) else GROUP_PREVIEW_SECONDS
+        turn = self._of(chat).preview_at + pace - self._now()
+        wait = max(turn, self._room_wait(chat))
+        return max(wait, 0.001) if wait > 0 else 0.0
+
+    def note_preview(self, chat: str) -> None:
+        """Remember that a preview is shown now: it says as much as typing does."""
+        found = self._of(chat)
+        found.preview_at = found.typing_at = self._now()
+
+    def _room_wait(self, chat: str) -> float:
+        """Return the seconds until something cosmetic may be said in a chat; not above 0 when it may."""
+        now, calls = self._now(), self._recent(chat)
+        wait = self._of(chat).parked_until - now
+        most = int(_limit(chat) * COSMETIC_SHARE)
+        if len(calls) >= most:
+            wait = max(wait, calls[len(calls) - most] + WINDOW_SECONDS - now)
+        return wait
 
     def _recent(self, chat: str) -> deque[float]:
         calls, oldest = self._of(chat).calls, self._now() - WINDOW_SECONDS

@@ -14,7 +14,15 @@ from gateway.app.lean import UNUSED_BY_CHATS, left_out
 from gateway.domain.errors import HomeError
 from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import Account, ChatType, Place
-from gateway.ports import Adapter, Clock, PressAnswering, Renderer, Typing
+from gateway.ports import (
+    Adapter,
+    Clock,
+    PressAnswering,
+    Reacting,
+    Renderer,
+    Streaming,
+    Typing,
+)
 
 if TYPE_CHECKING:
     from adapters.telegram.config import ParsedTelegram, TelegramAccount
@@ -43,6 +51,8 @@ class Platforms:
     budgets: "dict[Account, Budget]" = field(default_factory=dict[Account, "Budget"])
     answering: dict[Account, PressAnswering] = field(default_factory=dict[Account, PressAnswering])
     typing: dict[Account, Typing] = field(default_factory=dict[Account, Typing])
+    streaming: dict[Account, Streaming] = field(default_factory=dict[Account, Streaming])
+    reacting: dict[Account, Reacting] = field(default_factory=dict[Account, Reacting])
     doors: "dict[Account, Door]" = field(default_factory=dict[Account, "Door"])
     health: dict[Account, Callable[[], Health]] = field(
         default_factory=dict[Account, Callable[[], Health]]
@@ -154,6 +164,9 @@ async def _open_telegram(
     opened.budgets[key] = Budget(cost_ms=SEND_COST_MS, burst_ms=BURST_MS)
     opened.answering[key] = adapter
     opened.typing[key] = adapter
+    opened.reacting[key] = adapter
+    if account.streaming:
+        opened.streaming[key] = adapter
     opened.health[key] = lambda: adapter.health
     opened.doors[key] = _telegram_door(account)
     if account.home_channel:

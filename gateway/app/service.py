@@ -212,6 +212,8 @@ def _runtime(parts: _Parts) -> "Runtime":
             budgets=platforms.budgets,
             answering=platforms.answering,
             typing=platforms.typing,
+            streaming=platforms.streaming,
+            reacting=platforms.reacting,
             answerable=lambda place: (
                 place.platform != PLATFORM or parts.terminals.can_answer(place.chat)
             ),

@@ -7,10 +7,11 @@ from typing import Final, assert_never
 
 from gateway.domain.delivery import Origin
 from gateway.domain.errors import StoreBusy
+from gateway.domain.ids import Account, Place
 from gateway.domain.message import InboundEvent, InboundMessage
 from gateway.domain.operations.deliveries import Enqueue
 from gateway.domain.operations.turns import Claim
-from gateway.ports import DeliveryStore, Renderer
+from gateway.ports import DeliveryStore, Reacting, Renderer
 from gateway.runtime.access import Access
 from gateway.runtime.config import BusyMode
 from gateway.runtime.wakeups import Wakeups
@@ -29,7 +30,7 @@ class Fate(Enum):
 
 
 class Busy:
-    """The rule of `gateway.busy_mode`, and the word that something waits."""
+    """The rule of `gateway.busy_mode`, and the mark or the word that something waits."""
 
     def __init__(
         self,
@@ -39,12 +40,14 @@ class Busy:
         renderers: Mapping[str, Renderer],
         wakeups: Wakeups,
         mode: BusyMode,
+        reacting: Mapping[Account, Reacting] | None = None,
     ) -> None:
         self._store = store
         self._access = access
         self._renderers = renderers
         self._wakeups = wakeups
         self._mode = mode
+        self._reacting = reacting or {}
 
     def joins_at_start(self, claim: Claim) -> bool:
         """Say whether a claimed turn looks for what joins it before anything arrives.
@@ -71,6 +74,15 @@ class Busy:
                 return Fate.JOINS if _may_continue(event, claim) else Fate.WAITS
             case _:
                 assert_never(self._mode)
+
+    def can_mark(self, place: Place) -> bool:
+        """Say whether messages of a chat can be marked as waiting, so that no word is needed."""
+        return (place.platform, place.account) in self._reacting
+
+    async def mark(self, event: InboundEvent) -> bool:
+        """Mark a message as one that is answered later; False when it cannot be."""
+        adapter = self._reacting[(event.place.platform, event.place.account)]
+        return await adapter.show_waiting(event.place, event.native_id)
 
     async def say_it_waits(self, claim: Claim) -> None:
         """Tell the conversation of a running turn, once, that something is answered after it."""

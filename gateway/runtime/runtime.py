@@ -12,6 +12,7 @@ from gateway.ports import (
     Clock,
     ModelProvider,
     PressAnswering,
+    Reacting,
     Readers,
     Renderer,
     Store,
@@ -77,8 +78,9 @@ class Edges:
     """What the runtime talks to. `provider` answers where neither `overrides` nor a choice says else.
 
     `answering` are adapters that answer a press themselves, `typing` those that show that an
-    answer is being worked on, `streaming` those that show a reply while it is made; `signing`
-    signs people in to servers. `answerable` says whether somebody can answer a card in a place now.
+    answer is being worked on, `streaming` those that show a reply while it is made, `reacting`
+    those that can mark a message; `signing` signs people in to servers. `answerable` says whether
+    somebody can answer a card in a place now.
     """
 
     provider: ModelProvider
@@ -91,6 +93,7 @@ class Edges:
     )
     typing: Mapping[Account, Typing] = field(default_factory=dict[Account, Typing])
     streaming: Mapping[Account, Streaming] = field(default_factory=dict[Account, Streaming])
+    reacting: Mapping[Account, Reacting] = field(default_factory=dict[Account, Reacting])
     signing: SigningIn | None = None
     find_model: FindModel | None = None
     overrides: Overrides = field(default_factory=Overrides)
@@ -171,6 +174,7 @@ class Runtime:
                 renderers=renderers,
                 wakeups=self.wakeups,
                 mode=config.gateway.busy_mode,
+                reacting=edges.reacting,
             ),
             wakeups=self.wakeups,
             backlog=backlog,

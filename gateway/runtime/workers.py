@@ -47,10 +47,12 @@ class _Outcome:
 class _Running:
     """A claim that is worked on, from the moment it is ours; its turn and task follow at once.
 
-    `cut` is why a person ended it; `told`: it was said that something waits for its end.
+    `tasks` hold what is done beside it. `cut` is why a person ended it; `told`: it was said that
+    something waits for its end.
     """
 
     claim: Claim
+    tasks: asyncio.TaskGroup
     arrivals: asyncio.Event = field(default_factory=asyncio.Event)
     turn: Turn | None = None
     task: asyncio.Task[_Outcome] | None = None
@@ -123,12 +125,26 @@ class Workers:
                 self._end(running, Cut.INTERRUPTED, by=event.sender)
             case Fate.JOINS:
                 running.arrivals.set()
+            case Fate.WAITS if self._busy.can_mark(event.place):
+                # A call of a platform: whoever hands the message in does not wait for it.
+                running.tasks.create_task(self._mark(running, event), name="waits:mark")
             case Fate.WAITS:
-                if not running.told:
-                    running.told = True
-                    await self._busy.say_it_waits(running.claim)
+                await self._tell(running)
             case _:
                 assert_never(fate)
+
+    async def _mark(self, running: _Running, event: InboundEvent) -> None:
+        try:
+            if not await self._busy.mark(event) and not running.ended.is_set():
+                await self._tell(running)
+        except Exception:
+            # The message itself is stored.
+            logger.exception("not shown that a message waits")
+
+    async def _tell(self, running: _Running) -> None:
+        if not running.told:
+            running.told = True
+            await self._busy.say_it_waits(running.claim)
 
     def _end(self, running: _Running, cut: Cut, *, by: Actor) -> None:
         logger.info("turn %d ended by %s: %s", running.claim.turn, by, cut)
@@ -162,7 +178,7 @@ class Workers:
                 self._slots.release()
                 await self._wait_for_work()
                 continue
-            running = self._begin(claim)
+            running = self._begin(claim, tasks)
             with bind(conversation=claim.place.session_key, turn=claim.turn):
                 tasks.create_task(self._work(tasks, running), name=f"turn:{claim.turn}:worker")
 
@@ -172,9 +188,9 @@ class Workers:
             clock=self._clock,
         )
 
-    def _begin(self, claim: Claim) -> _Running:
+    def _begin(self, claim: Claim, tasks: asyncio.TaskGroup) -> _Running:
         # Before anything else is awaited: what arrives from now on arrives during this turn.
-        running = self._running[claim.place.session_key] = _Running(claim=claim)
+        running = self._running[claim.place.session_key] = _Running(claim=claim, tasks=tasks)
         if self._busy.joins_at_start(claim):
             running.arrivals.set()
         return running

@@ -15,7 +15,16 @@ from gateway.domain.errors import ModelRejected
 from gateway.domain.ids import Actor, Place
 from gateway.domain.message import InboundEvent
 from gateway.domain.operations.deliveries import Enqueue
-from gateway.ports import Clock, ModelProvider, Readers, Renderer, Store, Streaming, Typing
+from gateway.ports import (
+    Clock,
+    ModelProvider,
+    Reacting,
+    Readers,
+    Renderer,
+    Store,
+    Streaming,
+    Typing,
+)
 from gateway.ports.signing_in import SigningIn
 from gateway.runtime.access import Access
 from gateway.runtime.clock import SystemClock
@@ -117,6 +126,7 @@ async def running(
     renderer: Renderer | None = None,
     typing: Typing | None = None,
     streaming: Streaming | None = None,
+    reacting: Reacting | None = None,
     signing: SigningIn | None = None,
     models: Mapping[str, ModelProvider] | None = None,
     overrides: Overrides | None = None,
@@ -142,6 +152,7 @@ async def running(
                 renderers={PLATFORM: renderer or LoopbackRenderer()},
                 typing={(PLATFORM, ""): typing} if typing is not None else {},
                 streaming={(PLATFORM, ""): streaming} if streaming is not None else {},
+                reacting={(PLATFORM, ""): reacting} if reacting is not None else {},
                 signing=signing,
                 find_model=None if models is None else lambda name: found(models, name),
                 overrides=overrides or Overrides(),

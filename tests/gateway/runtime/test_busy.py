@@ -9,7 +9,7 @@ from gateway.domain.canonical import CanonicalJson
 from gateway.domain.delivery import Delivery, Outcome
 from gateway.domain.errors import StoreBusy
 from gateway.domain.form import FieldKind, Form, FormField
-from gateway.domain.ids import Actor, ConversationId, InboundId, SessionId, TurnId
+from gateway.domain.ids import Actor, ConversationId, InboundId, Place, SessionId, TurnId
 from gateway.domain.message import InboundEvent
 from gateway.domain.model import AssistantSaid, FunctionAnswer, ModelReply, ModelRequest
 from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued, ParkChat
@@ -113,6 +113,58 @@ async def test_what_waits_is_acknowledged_once_in_each_turn_and_then_answered(
         assert await house.replies(5) == [QUEUED, "re m1", QUEUED, "re m3", "re m4"]
 
     assert told(model, 1) == ["m1", "re m1", "m2", "m3"]
+
+
+class Marks:
+    """Implements `Reacting`; a message is marked once the test lets it be."""
+
+    def __init__(self, *, works: bool = True) -> None:
+        self.marked: list[str] = []
+        self.gate = asyncio.Event()
+        self._works = works
+
+    async def show_waiting(self, place: Place, native_id: str) -> bool:
+        await self.gate.wait()
+        self.marked.append(native_id)
+        return self._works
+
+
+@requirement("busy.queue_acknowledged")
+async def test_where_messages_can_be_marked_each_that_waits_is_and_nothing_is_said(
+    tmp_path: Path,
+) -> None:
+    model, marks = SlowModel(), Marks()
+
+    async with running(tmp_path, model, config=QUEUE, reacting=marks) as house:
+        await house.say("m1")
+        await model.asked.acquire()
+        for text in ("m2", "m3"):
+            await house.say(text)
+        # Both are taken in although the platform has not answered yet.
+        assert marks.marked == []
+        marks.gate.set()
+        await eventually_async(lambda: len(marks.marked) == 2)
+        for _ in range(2):
+            model.gate.release()
+        assert await house.replies(2) == ["re m1", "re m3"]
+
+    assert set(marks.marked) == {"n1", "n2"}
+
+
+async def test_where_a_message_cannot_be_marked_after_all_it_is_said_once(tmp_path: Path) -> None:
+    model, marks = SlowModel(), Marks(works=False)
+    marks.gate.set()
+
+    async with running(tmp_path, model, config=QUEUE, reacting=marks) as house:
+        await house.say("m1")
+        await model.asked.acquire()
+        for text in ("m2", "m3"):
+            await house.say(text)
+        await eventually_async(lambda: len(marks.marked) == 2)
+        assert await house.replies(1) == [QUEUED]
+        for _ in range(2):
+            model.gate.release()
+        assert await house.replies(3) == [QUEUED, "re m1", "re m3"]
 
 
 async def test_a_message_whose_turn_starts_at_once_is_not_acknowledged(tmp_path: Path) -> None:
