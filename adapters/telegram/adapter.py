@@ -5,9 +5,9 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
-from telegram import BotCommand, Message, User
+from telegram import Message, User
 from telegram import error as sdk
 
 from adapters.telegram import webhook
@@ -17,6 +17,7 @@ from adapters.telegram.connection import Connection
 from adapters.telegram.feeding import Feed, Seen
 from adapters.telegram.ids import PLATFORM
 from adapters.telegram.inbound import Migration, Us
+from adapters.telegram.menu import Menu, Menus
 from adapters.telegram.polling import poll
 from adapters.telegram.recovery import Recovery
 from adapters.telegram.sender import Sender
@@ -34,9 +35,6 @@ from gateway.ports.reading import SentMessages
 
 logger = logging.getLogger(__name__)
 
-MAX_MENU: Final = 100
-MAX_SUMMARY: Final = 256
-
 
 class ChatMoves(Protocol):
     """The part of the store that follows a group to its new id."""
@@ -48,10 +46,10 @@ class ChatMoves(Protocol):
 class Setting:
     """What an account is run with, besides its configuration.
 
-    `menu` are names and summaries of commands. `on_health` is told every change of the state.
+    `on_health` is told every change of the state.
     """
 
-    menu: Sequence[tuple[str, str]] = ()
+    menus: Sequence[Menu] = ()
     sessions_per_user: bool = True
     on_health: Callable[[Health], None] | None = None
 
@@ -95,7 +93,7 @@ class TelegramAdapter:
         )
         self._signs = Signs(client.bot, self._traffic)
         self._me: User | None = None
-        self._menu: tuple[BotCommand, ...] | None = None
+        self._menus = Menus(client.bot, setting.menus)
 
     @property
     def health(self) -> Health:
@@ -202,25 +200,11 @@ class TelegramAdapter:
                 me = await self._client.bot.get_me()
                 if self._config.mode is Mode.POLLING:
                     await self._client.bot.delete_webhook()
-                await self._show_menu()
+                await self._menus.show()
             except sdk.TelegramError as error:
                 await self._clock.sleep(recovery.failed(error))
             else:
                 return me
-
-    async def _show_menu(self) -> None:
-        """Set the menu when it is not the one that was set last; no bot is deaf for want of it."""
-        menu = tuple(
-            BotCommand(name.replace("-", "_").lower(), summary[:MAX_SUMMARY])
-            for name, summary in self._setting.menu[:MAX_MENU]
-        )
-        if not menu or menu == self._menu:
-            return
-        try:
-            await self._client.bot.set_my_commands(menu)
-        except sdk.BadRequest as error:
-            logger.warning("the menu of commands was refused: %s", error.message)
-        self._menu = menu
 
     async def _move_chat(self, move: Migration) -> None:
         moved = await self._chats.migrate_chat(

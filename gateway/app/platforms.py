@@ -4,10 +4,10 @@ A platform's package is imported when it is configured, and never otherwise.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gateway.app.bots import BotTaken, hold_bot
 from gateway.app.lean import UNUSED_BY_CHATS, left_out
@@ -26,9 +26,11 @@ from gateway.ports import (
 
 if TYPE_CHECKING:
     from adapters.telegram.config import ParsedTelegram, TelegramAccount
+    from adapters.telegram.menu import Menu
     from gateway.config.home import Home
     from gateway.config.schema import Config
     from gateway.runtime.access_door import Door
+    from gateway.runtime.commands import Command
     from gateway.runtime.delivery import Budget
     from gateway.telemetry.redact import Redactor
     from store.open import OpenStore
@@ -143,7 +145,6 @@ async def _open_telegram(
         from adapters.telegram.adapter import Setting, open_telegram
         from adapters.telegram.markup import TelegramRenderer
         from adapters.telegram.traffic import BURST_MS, SEND_COST_MS
-    from gateway.runtime.commands import COMMANDS
     from gateway.runtime.delivery import Budget
 
     adapter = await stack.enter_async_context(
@@ -153,7 +154,7 @@ async def _open_telegram(
             chats=store.store,
             clock=clock,
             setting=Setting(
-                menu=[(command.name, command.summary) for command in COMMANDS],
+                menus=_telegram_menus(account, config),
                 sessions_per_user=config.gateway.group_sessions_per_user,
             ),
         )
@@ -171,6 +172,24 @@ async def _open_telegram(
     opened.doors[key] = _telegram_door(account)
     if account.home_channel:
         opened.homes.append(_telegram_home(account))
+
+
+def _telegram_menus(account: "TelegramAccount", config: "Config") -> "Sequence[Menu]":
+    from adapters.telegram.menu import Menu
+    from gateway.app.menus import menus_of
+
+    def menu(offered: "Sequence[Command]", **scope: Any) -> Menu:
+        return Menu(commands=tuple((item.name, item.summary) for item in offered), **scope)
+
+    found = menus_of(config.access, (TELEGRAM, account.name), groups=account.groups)
+    return (
+        menu(found.private),
+        menu(found.groups, groups=True),
+        *(menu(offered, chat=chat) for chat, offered in found.chats.items()),
+        # The chat with a person has that person's id.
+        *(menu(offered, chat=person) for person, offered in found.people.items()),
+        *(menu(offered, chat=x, user=person) for (x, person), offered in found.members.items()),
+    )
 
 
 def _telegram_door(account: "TelegramAccount") -> "Door":

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 from gateway.domain.ids import Account, Actor, Place
 from gateway.domain.question import ApproverPolicy, Question
 from gateway.runtime.access_door import Door
-from gateway.runtime.commands import find_command, plain_name
+from gateway.runtime.commands import Command, find_command, plain_name
 from gateway.runtime.config import AccessConfig, AccessRule, PersonRole, RuleMatch
 from gateway.runtime.toolsets import toolset_of
 
@@ -129,10 +129,23 @@ class Access:
         command = find_command(name)
         if command is None:
             return False
-        role = self.role(actor, place)
+        return self._may(self.role(actor, place), command, *_names(actor, place))
+
+    def role_may_command(self, role: PersonRole, name: str, place: Place) -> bool:
+        """Say whether whoever has that role in `place` may give the command there."""
+        command = find_command(name)
+        return command is not None and self._may(role, command, *_names(None, place))
+
+    def _may(
+        self,
+        role: PersonRole,
+        command: Command,
+        platforms: tuple[str, ...],
+        channels: tuple[str, ...],
+    ) -> bool:
         if role is PersonRole.STRANGER:
             return False
-        rule = self._rule(role, actor, place)
+        rule = self._rule(role, platforms, channels)
         if rule is not None and rule.commands is not None:
             return any(fnmatch.fnmatchcase(command.name, plain_name(x)) for x in rule.commands)
         return _RANK[role] >= _RANK[command.role]
@@ -142,7 +155,7 @@ class Access:
         role = self.role(actor, place)
         if role is PersonRole.STRANGER:
             return False
-        rule = self._rule(role, actor, place)
+        rule = self._rule(role, *_names(actor, place))
         if rule is None or (rule.allow is None and rule.deny is None):
             return role is not PersonRole.GUEST
         names = (alias, toolset_of(server))
@@ -157,21 +170,22 @@ class Access:
         role = self.role(actor, place)
         if role not in {PersonRole.ADMIN, PersonRole.USER}:
             return True
-        rule = self._rule(role, actor, place)
+        rule = self._rule(role, *_names(actor, place))
         return rule is not None and (rule.allow is not None or rule.deny is not None)
 
-    def _rule(self, role: PersonRole, actor: Actor, place: Place | None) -> AccessRule | None:
-        platforms, channels = _names(actor, place)
+    def _rule(
+        self, role: PersonRole, platforms: tuple[str, ...], channels: tuple[str, ...]
+    ) -> AccessRule | None:
         for rule in self._config.tools:
             if _is_about(rule.match, role, platforms, channels):
                 return rule
         return None
 
 
-def _names(actor: Actor, place: Place | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _names(actor: Actor | None, place: Place | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what a rule may call the platform and the channel of a place."""
     if place is None:
-        return (actor.platform,), ()
+        return () if actor is None else (actor.platform,), ()
     platforms: tuple[str, ...] = (place.platform,)
     if place.account:
         platforms = (place.platform, f"{place.platform}@{place.account}")

@@ -1,9 +1,11 @@
 import asyncio
 import logging
+from typing import Any
 
 import pytest
 
 from adapters.telegram.adapter import Setting
+from adapters.telegram.menu import Menu
 from gateway.domain.errors import StoreBusy
 from gateway.domain.health import Health, HealthState
 from gateway.domain.message import ButtonPressed, CommandGiven, InboundMessage
@@ -268,21 +270,62 @@ async def test_a_group_that_becomes_a_supergroup_is_followed() -> None:
 
 @requirement("command.telegram_names")
 async def test_the_menu_is_set_once_and_writes_dashes_as_underscores() -> None:
-    menu = (("help", "Show the commands"), ("reload-mcp", "Apply the configuration"))
+    menu = Menu(commands=(("help", "Show the commands"), ("reload-mcp", "Apply the servers")))
     async with unhurried() as town:
-        bot = town.bot(TOKEN)
-        async with rig(town, setting=Setting(menu=menu)):
-            (commands,) = bot.state.commands.values()
+        chat = town.private(town.user(111, "Ana"), bot=town.bot(TOKEN))
+        for _ in range(2):
+            async with rig(town, setting=Setting(menus=(menu,))):
+                assert [name for name, _ in chat.menu()] == ["help", "reload_mcp"]
+                assert town.count("setMyCommands") == 1
 
-            assert [command["command"] for command in commands] == ["help", "reload_mcp"]
-            assert town.count("setMyCommands") == 1
+
+@requirement("command.one_table")
+async def test_each_scope_has_its_menu_and_who_has_none_keeps_nobody_from_theirs() -> None:
+    async with unhurried() as town:
+        ana, ben = town.user(111, "Ana"), town.user(222, "Ben")
+        bot = town.bot(TOKEN)
+        chats = [town.private(person, bot=bot) for person in (ana, ben)]
+        team = town.supergroup("Team", ana, ben, bot=bot)
+        other = town.supergroup("Other", ana, bot=bot)
+
+        def menu(name: str, **scope: Any) -> Menu:
+            return Menu(commands=((name, "A summary"),), **scope)
+
+        menus = (
+            menu("alone"),
+            menu("together", groups=True),
+            menu("unknown", chat="999"),
+            menu("named", chat="@somewhere"),
+            menu("admin", chat="111"),
+            menu("team", chat=str(team.id)),
+            menu("leader", chat=str(team.id), user="111"),
+        )
+        async with rig(town, setting=Setting(menus=menus)):
+            assert [chat.menu() for chat in chats] == [
+                [("admin", "A summary")],
+                [("alone", "A summary")],
+            ]
+            assert team.menu(by=ana) == [("leader", "A summary")]
+            assert team.menu(by=ben) == [("team", "A summary")]
+            assert other.menu(by=ana) == [("together", "A summary")]
+
+
+async def test_menus_are_left_for_later_when_telegram_asks_for_a_pause() -> None:
+    async with unhurried() as town:
+        chat = town.private(town.user(111, "Ana"), bot=town.bot(TOKEN))
+        town.fail(flood("setMyCommands", 1000))
+        menus = (Menu(commands=(("help", "Help"),)),)
+        async with rig(town, setting=Setting(menus=menus)) as run:
+            await chat.say("hello")
+            await run.inbox.until(lambda: run.inbox.texts)
+            assert chat.menu() == []
 
 
 async def test_a_refused_menu_does_not_keep_the_bot_from_listening() -> None:
     async with unhurried() as town:
         chat = town.private(town.user(111, "Ana"), bot=town.bot(TOKEN))
         town.fail(refuse("setMyCommands", 400, "Bad Request: BOT_COMMAND_INVALID"))
-        async with rig(town, setting=Setting(menu=(("help", "Help"),))) as run:
+        async with rig(town, setting=Setting(menus=(Menu(commands=(("help", "Help"),)),))) as run:
             await chat.say("hello")
             await run.inbox.until(lambda: run.inbox.texts)
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from tests.fakes.telegram import text, wire
 from tests.fakes.telegram.chats import post, visible
 from tests.fakes.telegram.files import described, keep
+from tests.fakes.telegram.methods.accounts import commands_seen
 from tests.fakes.telegram.service import Service
 from tests.fakes.telegram.state import Bot, BotStatus, Chat, Json, Message, Person, Query, Topic
 
@@ -88,6 +89,11 @@ class ChatDriver:
             seconds=seconds,
             what=f"a reply with {saying!r}",
         )
+
+    def menu(self, *, by: Person | None = None) -> list[tuple[str, str]]:
+        """Return the commands that somebody sees in this chat, with their summaries."""
+        found = commands_seen(self.bot, self.state, self._who(by))
+        return [(item["command"], item["description"]) for item in found]
 
     async def say(
         self, words: str, *, by: Person | None = None, reply_to: Message | None = None

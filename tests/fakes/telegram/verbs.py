@@ -86,6 +86,11 @@ async def send_file(town: Town, args: Json) -> Any:
     return shown(message)
 
 
+async def menu(town: Town, args: Json) -> Any:
+    """Return what somebody's menu offers in a chat."""
+    return _chat(town, args).menu(by=_by(town, args))
+
+
 async def edit(town: Town, args: Json) -> Any:
     chat = _chat(town, args)
     await chat.edit(chat.state.messages[args["message"]], args["text"])
@@ -239,6 +244,7 @@ VERBS: Mapping[str, Verb] = {
         say_as_chat,
         say_many,
         send_file,
+        menu,
         edit,
         delete,
         press,

@@ -8,7 +8,7 @@ from tests.fakes.telegram import wire
 from tests.fakes.telegram.chats import resolve
 from tests.fakes.telegram.errors import bad_request
 from tests.fakes.telegram.methods.call import Asked, Method
-from tests.fakes.telegram.state import Chat, Json
+from tests.fakes.telegram.state import Bot, Chat, Json, Person
 
 MAX_COMMANDS: Final = 100
 MAX_DESCRIPTION: Final = 256
@@ -63,6 +63,23 @@ async def delete_my_commands(asked: Asked) -> Any:
     return True
 
 
+def commands_seen(bot: Bot, chat: Chat, person: Person) -> list[Json]:
+    """Return the menu of a person in a chat: that of the narrowest scope which has one."""
+    admin = chat.members.get(person.id) in _ADMINS
+    scopes = [f"chat:{chat.id}::", "all_private_chats:::", "default:::"]
+    if chat.kind != "private":
+        scopes = [
+            f"chat_member:{chat.id}:{person.id}:",
+            *([f"chat_administrators:{chat.id}::"] if admin else []),
+            f"chat:{chat.id}::",
+            *(["all_chat_administrators:::"] if admin else []),
+            "all_group_chats:::",
+            "default:::",
+        ]
+    menus = [bot.commands[scope] for scope in scopes if bot.commands.get(scope)]
+    return menus[0] if menus else []
+
+
 async def get_chat(asked: Asked) -> Any:
     chat = resolve(asked.bot, asked.params.text("chat_id"))
     return wire.chat_head(asked.service.world, chat) | _FULL
@@ -97,8 +114,30 @@ def _inside(asked: Asked) -> Chat:
     return chat
 
 
+_SCOPES: Final = {
+    "default": False,
+    "all_private_chats": False,
+    "all_group_chats": False,
+    "all_chat_administrators": False,
+    "chat": True,
+    "chat_administrators": True,
+    "chat_member": True,
+}
+"""The scopes of menus, and whether each names a chat."""
+
+
 def _scope(asked: Asked) -> str:
     scope = asked.params.mapping("scope") or {"type": "default"}
+    if scope["type"] not in _SCOPES:
+        raise bad_request("unsupported bot command scope type")
+    if _SCOPES[scope["type"]]:
+        chat = resolve(asked.bot, str(scope.get("chat_id", "")))
+        if scope["type"] != "chat" and chat.kind == "private":
+            raise bad_request("can't use specified bot commands scope type in private chats")
+        if chat.kind == "channel":
+            raise bad_request("can't change commands in channel chats")
+    if scope["type"] == "chat_member" and scope["user_id"] not in asked.service.world.people:
+        raise bad_request("user not found")
     parts = [scope["type"], scope.get("chat_id", ""), scope.get("user_id", "")]
     return ":".join(str(part) for part in [*parts, asked.params.text("language_code")])
 
