@@ -6,8 +6,8 @@ first, and whether a question is still open, is settled by its row.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol, TypeAlias
 
 from gateway.domain.canonical import sha256_of
 from gateway.domain.deadline import Deadline
@@ -43,12 +43,16 @@ from gateway.runtime.drafts import (
     sampling_draft,
 )
 from gateway.runtime.notices import Notices
-from gateway.runtime.routing import Routing
+from gateway.runtime.routing import Routed, Routing
 from gateway.runtime.wakeups import Wakeups
 
 logger = logging.getLogger(__name__)
 
 MAX_LISTED: Final = 1_000
+
+
+_DraftOf: TypeAlias = Callable[[tuple[Action, ...], ApprovalsConfig], Draft]
+"""Makes the question once it is known what its card may offer, and by which rules."""
 
 
 class BrokerStore(QuestionStore, DeliveryStore, Protocol):
@@ -111,15 +115,13 @@ class ApprovalBroker:
             await self._drop(known, reason="what it covered has changed")
             known = None
         agreed = await self._rules.agreed(spec.server, spec.name)
+
+        def draft(actions: tuple[Action, ...], config: ApprovalsConfig) -> Draft:
+            change = change_of(agreed, spec)
+            return approval_draft(call, spec, actions=actions, config=config, change=change)
+
         with deadline.paused():
-            draft = approval_draft(
-                call,
-                spec,
-                actions=self._offered(call),
-                config=self._routing.rules(call),
-                change=change_of(agreed, spec),
-            )
-            asked = known or await self._ask_who_may(draft)
+            asked = known or await self._ask_who_may(call, draft)
             if isinstance(asked, str):
                 return Approval(allowed=False, reason=f"not run: {asked}")
             settled = await self._asking.settled(asked)
@@ -173,10 +175,12 @@ class ApprovalBroker:
         rule = await self._rules.match(_sampling_of(request), session=call.session)
         if rule is not None:
             return Approval(allowed=True, reason=f"allowed by standing rule {rule}")
-        config = self._routing.rules(call)
-        draft = sampling_draft(call, request, actions=self._offered(call), config=config)
+
+        def draft(actions: tuple[Action, ...], config: ApprovalsConfig) -> Draft:
+            return sampling_draft(call, request, actions=actions, config=config)
+
         with deadline.paused():
-            asked = await self._ask_who_may(draft)
+            asked = await self._ask_who_may(call, draft)
             if isinstance(asked, str):
                 return Approval(allowed=False, reason=asked)
             return _approval(await self._settled(asked, call))
@@ -226,11 +230,12 @@ class ApprovalBroker:
 
     # --- asking ---------------------------------------------------------------------
 
-    async def _ask_who_may(self, draft: Draft) -> Question | str:
+    async def _ask_who_may(self, call: ToolCall, draft_of: _DraftOf) -> Question | str:
         """Ask where the configuration says that approvals are decided."""
-        routed = await self._routing.route(draft.call)
+        routed = await self._routing.route(call)
         if isinstance(routed, str):
             return routed
+        draft = draft_of(self._offered(call, routed), self._routing.rules(call))
         asked = await self._asking.ask(draft, shown_in=routed.shown_in)
         if isinstance(asked, Question):
             await self._notices.asked_elsewhere(asked, draft, routed, config=self._config)
@@ -280,9 +285,12 @@ class ApprovalBroker:
         if question is not None and question.state is QuestionState.PENDING:
             await self._decisions.withdraw([question], reason=reason)
 
-    def _offered(self, call: ToolCall) -> tuple[Action, ...]:
+    def _offered(self, call: ToolCall, routed: Routed) -> tuple[Action, ...]:
+        """Return what the card offers; elsewhere than in its own chat, admins read it."""
         session = (Action.ALLOW_SESSION,) if call.session is not None else ()
-        always = (Action.ALLOW_ALWAYS,) if self._access.may_grant_always(call.requester) else ()
+        may_grant = self._access.may_grant_always(call.requester)
+        elsewhere = not routed.shown_in.shows_same_as(call.place)
+        always = (Action.ALLOW_ALWAYS,) if may_grant or elsewhere else ()
         return (Action.ALLOW_ONCE, *session, *always, Action.DENY)
 
 

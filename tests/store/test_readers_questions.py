@@ -20,6 +20,7 @@ from store.codec import form_to_json, from_ms, ms
 from store.readers import OpenReaders
 from tests.store.rows import DM, Rows
 from tests.support.clock import ManualClock
+from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -94,6 +95,7 @@ async def test_a_question_is_found_by_id_short_or_prefix(readers: OpenReaders, r
     assert await find("") is None
 
 
+@requirement("case.t3")
 async def test_a_prefix_of_several_pending_ones_is_ambiguous(
     readers: OpenReaders, rows: Rows
 ) -> None:

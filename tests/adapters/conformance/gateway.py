@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gateway.app.platforms import open_platforms
 from gateway.config.schema import Config
+from gateway.domain.question import Approvers
 from gateway.ports import ModelProvider, ToolHost
 from gateway.runtime.access import Access
 from gateway.runtime.clock import SystemClock
@@ -22,6 +23,7 @@ from tests.fakes.tools import FakeTools, tool
 
 UNHURRIED: Final = RateConfig(user_per_minute=0, chat_per_minute=0)
 """Nobody writes as fast as a test."""
+REQUESTER: Final = Approvers()
 ADD: Final = tool("add_note")
 
 
@@ -108,6 +110,7 @@ async def hosting(
     groups: Iterable[Chat] = (),
     admins: Iterable[Person] = (),
     expiry: float = 300,
+    approvers: Approvers = REQUESTER,
     mention: bool = False,
     crash: bool = False,
     **account: object,
@@ -135,7 +138,7 @@ async def hosting(
         tools,
         crash=crash,
         access=access,
-        approvals=ApprovalsConfig(timeout=expiry),
+        approvals=ApprovalsConfig(timeout=expiry, approvers=approvers),
     ) as runtime:
         yield runtime
 

@@ -201,6 +201,10 @@ class Scene(ABC):
         """Return the one person of that name, new the first time."""
 
     @abstractmethod
+    def namesake(self, person: Person) -> Person:
+        """Return somebody else who is called the same."""
+
+    @abstractmethod
     def robot(self, name: str) -> Person:
         """Return a bot of somebody else's."""
 

@@ -208,6 +208,9 @@ class _Scene(Scene):
     def person(self, name: str) -> Person:
         return self._account(name, is_bot=False)
 
+    def namesake(self, person: Person) -> Person:
+        return self._join(person.name, is_bot=False)
+
     def robot(self, name: str) -> Person:
         return self._account(name, is_bot=True)
 
@@ -254,11 +257,17 @@ class _Scene(Scene):
 
     def _account(self, name: str, *, is_bot: bool) -> Person:
         known = next((a for a in self.accounts.values() if a.first_name == name), None)
-        if known is None:
-            number = FIRST_PERSON * (len(self.accounts) + 1)
-            known = self.town.user(number, name, username=f"{name.lower()}_person", is_bot=is_bot)
-            self.accounts[str(number)] = known
-        return Person(id=str(known.id), name=name)
+        if known is not None:
+            return Person(id=str(known.id), name=name)
+        return self._join(name, is_bot=is_bot)
+
+    def _join(self, name: str, *, is_bot: bool) -> Person:
+        number = FIRST_PERSON * (len(self.accounts) + 1)
+        username = f"{name.lower()}_person"
+        if any(account.username == username for account in self.accounts.values()):
+            username += f"_{number}"
+        self.accounts[str(number)] = self.town.user(number, name, username=username, is_bot=is_bot)
+        return Person(id=str(number), name=name)
 
     def _group(self, people: Sequence[Person], *, forum: bool) -> Chat:
         members = [self.accounts[person.id] for person in people]

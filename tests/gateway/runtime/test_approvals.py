@@ -411,7 +411,7 @@ async def test_a_press_on_the_second_of_two_cards_decides_the_second(tmp_path: P
         assert (await first).allowed
 
 
-@requirement("approval.survives_restart")
+@requirement("fault.f8")
 async def test_a_pending_question_survives_a_restart_with_its_old_buttons(tmp_path: Path) -> None:
     async with people(tmp_path / "state.db") as chat:
         call = await chat.call()

@@ -108,6 +108,7 @@ async def test_at_home_the_card_is_decided_and_the_chat_of_the_call_is_told_that
         card = await chat.card()
         assert card.place == HOME
         assert "milk" in card.body
+        assert "Always allow" in buttons(card)
         await chat.sent()
         assert texts(chat, GROUP) == ["Waiting for approval by Anna or an admin."]
         await chat.press(token(card, "Allow once"), by=BEN, place=HOME)
