@@ -106,7 +106,6 @@ _UNSET: Final = object()
 LATER: Final[Mapping[KeyPath, object]] = {
     ("platforms", "slack"): _UNSET,
     ("platforms", "discord"): _UNSET,
-    ("platforms", "telegram", "streaming"): False,
     ("web",): _UNSET,
     ("store", "retention_days"): 0,
 }

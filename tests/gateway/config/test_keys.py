@@ -114,6 +114,7 @@ ROWS: dict[str, tuple[str, Read, object]] = {
         {("telegram", ""): {"-5": ChannelSettings(system_prompt="hi")}},
     ),
     f"{TELEGRAM}.home_channel": _bot("home_channel", "5", "5"),
+    f"{TELEGRAM}.streaming": _bot("streaming", "false", False),
     f"{TELEGRAM}.reply_to": _bot("reply_to", "all", ReplyTo.ALL),
     f"{TELEGRAM}.webhook.url": _webhook("url", "https://h", "https://h"),
     f"{TELEGRAM}.webhook.listen": _webhook("listen", "0.0.0.0:1", "0.0.0.0:1"),
@@ -507,13 +508,12 @@ def test_another_store_is_never_replaced_by_the_file_in_the_home(tmp_path: Path)
 def test_keys_of_later_versions_are_known_and_said_to_have_no_effect(tmp_path: Path) -> None:
     keys = {
         "platforms.discord",
-        "platforms.telegram.streaming",
         "web",
     }
     home = Home(tmp_path)
     home.config_file.write_text(
-        "platforms: {telegram: {streaming: true},"
-        " discord: {accounts: {a: {gateway_url: x, channel_overrides: {b: {system_prompt: m}}}}}}\n"
+        "platforms: {discord:"
+        " {accounts: {a: {gateway_url: x, channel_overrides: {b: {system_prompt: m}}}}}}\n"
         "web: {metrics: off}\n"
     )
     findings = check(home, environ={})
