@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +15,8 @@ from adapters.telegram.client import Client, open_client
 from adapters.telegram.config import Mode, TelegramAccount
 from adapters.telegram.connection import Connection
 from adapters.telegram.feeding import Feed, Seen
-from adapters.telegram.ids import PLATFORM
+from adapters.telegram.fetching import Fetcher
+from adapters.telegram.ids import PLATFORM, SentIds
 from adapters.telegram.inbound import Migration, Us
 from adapters.telegram.menu import Menu, Menus
 from adapters.telegram.polling import poll
@@ -28,9 +29,10 @@ from adapters.telegram.traffic import Traffic
 from gateway.domain.delivery import Delivery, DeliveryKind, Part, Receipt
 from gateway.domain.health import Health
 from gateway.domain.ids import Place
+from gateway.domain.message import Attachment
 from gateway.domain.operations.inbound import MigrateChat
 from gateway.domain.preview import Preview
-from gateway.ports import Clock, EventSink
+from gateway.ports import Clock, EventSink, Media
 from gateway.ports.reading import SentMessages
 
 logger = logging.getLogger(__name__)
@@ -63,9 +65,11 @@ class TelegramAdapter:
         self,
         account: TelegramAccount,
         client: Client,
+        fetcher: Fetcher,
         *,
         sent: SentMessages,
         chats: ChatMoves,
+        media: Media,
         clock: Clock,
         setting: Setting,
     ) -> None:
@@ -82,8 +86,10 @@ class TelegramAdapter:
         self._caught_up = asyncio.Event()
         self._cards = SentCards(sent, account.name)
         self._settling = Settling(sent, self._seen, self._caught_up, clock)
+        self._fetcher = fetcher
         self._sender = Sender(
             client.bot,
+            media=media,
             traffic=self._traffic,
             cards=self._cards,
             store=sent,
@@ -154,17 +160,27 @@ class TelegramAdapter:
         async def edit(message: int, formatted: bool) -> Message | bool:
             return await self._sender.probe(delivery, message, formatted=formatted)
 
-        return await self._settling.settle(
+        found = await self._settling.settle(
             delivery,
             edit,
             reads_all=bool(self._me and self._me.can_read_all_group_messages),
             exact=delivery.kind is DeliveryKind.FILE,
         )
+        ids = None if found is None else SentIds.parse(found.native_id)
+        if ids is None or len(delivery.files) < 2:
+            return found
+        # An album takes its ids in a row.
+        more = tuple(ids.message + n for n in range(1, len(delivery.files)))
+        return Receipt(native_id=str(SentIds(message=ids.message, more=more)))
 
     async def answer_press(self, place: Place, interaction: str, text: str) -> None:
         """Show `text` to the presser alone, above the chat."""
         del place
         await self._sender.answer(interaction, text)
+
+    def fetch(self, file: Attachment) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Open a file of a message; its bytes come in pieces."""
+        return self._fetcher.fetch(file)
 
     def opening(self, preview: Preview) -> Part | None:
         """Return the silent message that stands for a reply while it is made, where one does."""
@@ -219,11 +235,19 @@ async def open_telegram(
     *,
     sent: SentMessages,
     chats: ChatMoves,
+    media: Media,
     clock: Clock,
     setting: Setting | None = None,
 ) -> AsyncGenerator[TelegramAdapter]:
     """Open an account; its connections close with the block, after the last send."""
-    async with open_client(account) as client:
+    async with open_client(account) as client, aclosing(Fetcher(client.bot)) as fetcher:
         yield TelegramAdapter(
-            account, client, sent=sent, chats=chats, clock=clock, setting=setting or Setting()
+            account,
+            client,
+            fetcher,
+            sent=sent,
+            chats=chats,
+            media=media,
+            clock=clock,
+            setting=setting or Setting(),
         )

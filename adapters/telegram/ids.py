@@ -6,6 +6,7 @@ The only place that reads one of our own native ids back.
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.domain.delivery import ids_in, native_id_of
 from gateway.domain.ids import ChatType, Place
 
 PLATFORM: Final = "telegram"
@@ -22,26 +23,37 @@ _SEPARATOR: Final = "+"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentIds:
-    """What one delivery put into a chat: its message, and the prompt that opens the reply field."""
+    """What one delivery put into a chat: its message, and the prompt that opens the reply field.
+
+    `more` are the further messages of an album.
+    """
 
     message: int
     prompt: int | None = None
+    more: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return str(self.message) if self.prompt is None else f"{self.message}+{self.prompt}"
+        messages = native_id_of(str(each) for each in (self.message, *self.more))
+        return messages if self.prompt is None else f"{messages}+{self.prompt}"
 
     @classmethod
     def parse(cls, native_id: str) -> "SentIds | None":
         """Read a native id back; None when it is not one of ours."""
-        message, _, prompt = native_id.partition(_SEPARATOR)
-        if not message.isdecimal() or (prompt and not prompt.isdecimal()):
+        messages, _, prompt = native_id.partition(_SEPARATOR)
+        first, *more = ids_in(messages)
+        if not all(each.isdecimal() for each in (first, *more, prompt or "0")):
             return None
-        return cls(message=int(message), prompt=int(prompt) if prompt else None)
+        return cls(
+            message=int(first),
+            prompt=int(prompt) if prompt else None,
+            more=tuple(int(each) for each in more),
+        )
 
     @property
     def all(self) -> tuple[int, ...]:
-        """Both ids, as far as there are two."""
-        return (self.message,) if self.prompt is None else (self.message, self.prompt)
+        """Every id."""
+        prompt = () if self.prompt is None else (self.prompt,)
+        return (self.message, *self.more, *prompt)
 
 
 def chat_id(place: Place) -> int | str:

@@ -136,6 +136,7 @@ def _message(
         attachments=attachments,
         reply_to=_reply_to(message),
         mentions_us=_mentions_us(message, us),
+        album=message.media_group_id or "",
     )
 
 

@@ -25,11 +25,12 @@ from adapters.telegram.outbound import caption_of, prompt_of, quotes, quoting, s
 from adapters.telegram.payload import Payload
 from adapters.telegram.sentcards import SentCards
 from adapters.telegram.traffic import Traffic
+from adapters.telegram.uploads import Upload
 from gateway.domain.delivery import Delivery, DeliveryKind, Mark, Receipt
 from gateway.domain.errors import DeliveryDeferred, DeliveryRejected
 from gateway.domain.ids import Place
 from gateway.domain.text import shorten
-from gateway.ports import Clock
+from gateway.ports import Clock, Media
 from gateway.ports.reading import SentMessages
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ class Sender:
         self,
         bot: Bot,
         *,
+        media: Media,
         traffic: Traffic,
         cards: SentCards,
         store: SentMessages,
@@ -58,6 +60,7 @@ class Sender:
         reply_to: ReplyTo,
     ) -> None:
         self._bot = bot
+        self._media = media
         self._traffic = traffic
         self._cards = cards
         self._store = store
@@ -99,12 +102,19 @@ class Sender:
         payload = Payload.from_json(delivery.payload)
         chat = chat_id(delivery.place)
         with self._noting(delivery.place.chat):
-            if delivery.kind is DeliveryKind.FILE:
+            if delivery.kind is DeliveryKind.FILE and not delivery.files:
                 caption = caption_of(payload, delivery.marks)
                 return await self._bot.edit_message_caption(
                     chat_id=chat, message_id=message, caption=caption
                 )
             shown = shown_of(delivery, payload, marks=delivery.marks)
+            if delivery.files:
+                return await self._bot.edit_message_caption(
+                    chat_id=chat,
+                    message_id=message,
+                    caption=shown.text or None,
+                    caption_entities=shown.entities if formatted else (),
+                )
             return await self._bot.edit_message_text(
                 shown.text,
                 chat_id=chat,
@@ -138,9 +148,7 @@ class Sender:
     # --- kinds --------------------------------------------------------------------------
 
     async def _text(self, delivery: Delivery, payload: Payload) -> tuple[SentIds, frozenset[Mark]]:
-        quote = None
-        if quotes(self._reply_to, payload):
-            quote = quoting(await self._store.answered(delivery.id))
+        quote = await self._quote(delivery, payload)
         if payload.silent:
             self._traffic.note_preview(delivery.place.chat)
         message, marks = await self._message(delivery, payload, quote=quote)
@@ -218,6 +226,8 @@ class Sender:
         return message.message_id
 
     async def _file(self, delivery: Delivery, payload: Payload) -> tuple[SentIds, frozenset[Mark]]:
+        if delivery.files:
+            return await self._files(delivery, payload)
         with self._noting(delivery.place.chat):
             message = await self._bot.send_document(
                 chat_id(delivery.place),
@@ -226,6 +236,43 @@ class Sender:
                 message_thread_id=thread_id(delivery.place),
             )
         return SentIds(message=message.message_id), frozenset()
+
+    async def _files(self, delivery: Delivery, payload: Payload) -> tuple[SentIds, frozenset[Mark]]:
+        """Send files; once without its looks, its topic or what they are, when one is not taken."""
+        upload = Upload(self._bot, self._media, delivery.files)
+        quote = await self._quote(delivery, payload) if delivery.body else None
+        marks = frozenset[Mark]()
+        while True:
+            shown = shown_of(delivery, payload, marks=delivery.marks | marks)
+            if Mark.PLAIN in marks:
+                shown = shown.plain()
+            thread = None if Mark.MOVED in marks else thread_id(delivery.place)
+            try:
+                with self._noting(delivery.place.chat):
+                    messages = await upload.send(
+                        chat_id(delivery.place),
+                        caption=shown.text,
+                        entities=shown.entities,
+                        thread=thread,
+                        quote=quote,
+                    )
+            except sdk.BadRequest as error:
+                mark = _second_way(error, payload, shown.entities, thread)
+                if mark is not None and mark not in marks:
+                    marks |= {mark}
+                elif upload.has_other_way:
+                    upload.as_documents = True
+                else:
+                    raise
+                logger.warning("delivery %d is sent another way: %s", delivery.id, error)
+                continue
+            first, *rest = (message.message_id for message in messages)
+            return SentIds(message=first, more=tuple(rest)), marks
+
+    async def _quote(self, delivery: Delivery, payload: Payload) -> ReplyParameters | None:
+        if not quotes(self._reply_to, payload):
+            return None
+        return quoting(await self._store.answered(delivery.id))
 
     async def _edit(self, delivery: Delivery, payload: Payload) -> tuple[SentIds, frozenset[Mark]]:
         ids = SentIds.parse(delivery.edits or "")

@@ -17,6 +17,8 @@ from gateway.domain.ids import Account, ChatType, Place
 from gateway.ports import (
     Adapter,
     Clock,
+    FileFetching,
+    Media,
     PressAnswering,
     Reacting,
     Renderer,
@@ -52,6 +54,7 @@ class Platforms:
     renderers: dict[str, Renderer] = field(default_factory=dict[str, Renderer])
     budgets: "dict[Account, Budget]" = field(default_factory=dict[Account, "Budget"])
     answering: dict[Account, PressAnswering] = field(default_factory=dict[Account, PressAnswering])
+    fetching: dict[Account, FileFetching] = field(default_factory=dict[Account, FileFetching])
     typing: dict[Account, Typing] = field(default_factory=dict[Account, Typing])
     streaming: dict[Account, Streaming] = field(default_factory=dict[Account, Streaming])
     reacting: dict[Account, Reacting] = field(default_factory=dict[Account, Reacting])
@@ -75,6 +78,7 @@ async def open_platforms(
     environ: Mapping[str, str],
     redactor: "Redactor",
     store: "OpenStore",
+    media: Media,
     clock: Clock,
     stack: AsyncExitStack,
 ) -> Platforms:
@@ -98,7 +102,9 @@ async def open_platforms(
             continue
         except (HomeError, OSError) as error:
             logger.warning("whether another process runs this bot is not known: %s", error)
-        await _open_telegram(opened, account, config, store=store, clock=clock, stack=stack)
+        await _open_telegram(
+            opened, account, config, store=store, media=media, clock=clock, stack=stack
+        )
     return opened
 
 
@@ -138,6 +144,7 @@ async def _open_telegram(
     config: "Config",
     *,
     store: "OpenStore",
+    media: Media,
     clock: Clock,
     stack: AsyncExitStack,
 ) -> None:
@@ -152,6 +159,7 @@ async def _open_telegram(
             account,
             sent=store.readers.sent,
             chats=store.store,
+            media=media,
             clock=clock,
             setting=Setting(
                 menus=_telegram_menus(account, config),
@@ -164,6 +172,7 @@ async def _open_telegram(
     opened.renderers[TELEGRAM] = TelegramRenderer()
     opened.budgets[key] = Budget(cost_ms=SEND_COST_MS, burst_ms=BURST_MS)
     opened.answering[key] = adapter
+    opened.fetching[key] = adapter
     opened.typing[key] = adapter
     opened.reacting[key] = adapter
     if account.streaming:

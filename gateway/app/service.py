@@ -24,7 +24,7 @@ from gateway.domain.conversation import Channel
 from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import Actor
 from gateway.domain.operations.upkeep import SetHome
-from gateway.ports import Clock
+from gateway.ports import Clock, Media
 
 if TYPE_CHECKING:
     from adapters.terminal.attached import AttachedTerminals
@@ -56,6 +56,7 @@ class _Parts:
     store: "OpenStore"
     models: Models
     host: "McpHost"
+    media: Media
     platforms: Platforms
     terminals: "AttachedTerminals"
 
@@ -77,6 +78,7 @@ async def run_gateway(
         GatewayError: The store or the model cannot be opened.
     """
     from adapters.terminal.attached import AttachedTerminals
+    from gateway.config.media import MediaFolder
     from gateway.control.paths import socket_path
     from gateway.runtime.clock import SystemClock
     from gateway.runtime.commits import Commits
@@ -96,6 +98,7 @@ async def run_gateway(
                 home, loaded.config, clock, live.load, on_demand=True, provider=models.default
             )
         )
+        media = MediaFolder(home)
         parts = _Parts(
             home=home,
             loaded=loaded,
@@ -104,11 +107,13 @@ async def run_gateway(
             store=store,
             models=models,
             host=host,
+            media=media,
             platforms=await open_platforms(
                 loaded.config,
                 environ=profile,
                 redactor=redactor,
                 store=store,
+                media=media,
                 clock=clock,
                 stack=stack,
             ),
@@ -211,6 +216,8 @@ def _runtime(parts: _Parts) -> "Runtime":
             renderers={PLATFORM: TerminalRenderer(), **platforms.renderers},
             budgets=platforms.budgets,
             answering=platforms.answering,
+            fetching=platforms.fetching,
+            media=parts.media,
             typing=platforms.typing,
             streaming=platforms.streaming,
             reacting=platforms.reacting,

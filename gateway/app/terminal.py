@@ -15,7 +15,7 @@ from gateway.domain.conversation import Activity
 from gateway.domain.delivery import Delivery
 from gateway.domain.errors import GatewayError
 from gateway.domain.operations.turns import TurnEnd
-from gateway.ports import Readers
+from gateway.ports import Media, Readers
 
 if TYPE_CHECKING:
     from adapters.terminal.adapter import TerminalAdapter
@@ -59,6 +59,7 @@ async def run_terminal(
     """
     from adapters.terminal.adapter import TerminalAdapter
     from adapters.terminal.ids import PLACE
+    from gateway.config.media import MediaFolder
     from gateway.runtime.clock import SystemClock
     from store import open_store
     from store.lock import hold_home
@@ -80,7 +81,9 @@ async def run_terminal(
         before = await store.readers.inbox.last_turn(PLACE)
         progress = TerminalProgress(store.readers, commits)
         adapter = TerminalAdapter(chat.screen, progress, clock, toolsets=chat.toolsets)
-        runtime = _terminal_runtime(chat, loaded.config, store, models, host, adapter)
+        runtime = _terminal_runtime(
+            chat, loaded.config, store, models, host, adapter, MediaFolder(home)
+        )
         received = stack.enter_context(ending_on_signal(runtime))
         if chat.interactive:
             # Only now: loading the SDK would hold up the first prompt. One question that needs
@@ -127,6 +130,7 @@ def _terminal_runtime(
     models: Models,
     host: "McpHost",
     adapter: "TerminalAdapter",
+    media: Media,
 ) -> "Runtime":
     from adapters.terminal.ids import PERSON, PLACE
     from adapters.terminal.markup import TerminalRenderer
@@ -147,6 +151,7 @@ def _terminal_runtime(
             signing=host,
             adapters=(adapter,),
             renderers={PLACE.platform: renderer},
+            media=media,
         ),
         access=Access(config.access, extra_admins=frozenset({str(PERSON)}), allowed={}),
         clock=SystemClock(),

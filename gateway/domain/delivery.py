@@ -1,9 +1,10 @@
 """What must be sent, one platform message each, and what became of it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gateway.domain.ids import DeliveryId, MessageId, Place
 from gateway.domain.message import Attachment
@@ -73,9 +74,22 @@ class Delivery:
     files: tuple[Attachment, ...] = ()
 
 
+_BETWEEN: Final = ","
+
+
+def native_id_of(ids: Iterable[str]) -> str:
+    """Return the native id of a delivery that became several messages."""
+    return _BETWEEN.join(ids)
+
+
+def ids_in(native_id: str) -> tuple[str, ...]:
+    """Return the platform's id of each message of a delivery."""
+    return tuple(native_id.split(_BETWEEN))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """The platform has it, under an id of its own.
+    """The platform has it, under an id of its own, or several (`native_id_of`).
 
     Raises:
         ValueError: There is no id.

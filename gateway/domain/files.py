@@ -45,12 +45,13 @@ class Kept:
 class FileLimits:
     """What a platform takes of us in one file, in bytes; `image` of one that is shown as a picture.
 
-    `album`: how many pictures it shows as one message. `caption`: how long, in the platform's own
-    units, a text may be that goes with a file.
+    `images` are the media types it shows so, `album` how many as one message. `caption`: how many
+    UTF-16 units a text may have that goes with a file.
     """
 
     file: int
     image: int
+    images: frozenset[str] = frozenset({"image/jpeg", "image/png", "image/webp"})
     album: int = 1
     caption: int = 0
 

@@ -1,7 +1,7 @@
 """What goes to a model and comes back, whatever the provider."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -32,8 +32,19 @@ class FunctionCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """An image that a model sees, as it was received; `media_type` by what is in it."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UserSaid:
+    """`pictures` are named in the text too, for models that see none."""
+
     text: str
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +61,7 @@ class FunctionAnswer:
     name: str
     text: str
     failed: bool = False
+    pictures: tuple[Picture, ...] = ()
 
 
 ModelMessage: TypeAlias = UserSaid | AssistantSaid | FunctionAnswer

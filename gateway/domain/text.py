@@ -10,6 +10,7 @@ _INVISIBLE: Final = (
 )
 _SURROGATES: Final = "\ud800-\udfff"
 _UNSAFE: Final = re.compile(f"[{_CONTROL}{_INVISIBLE}{_SURROGATES}]")
+_FENCES: Final = re.compile("`{3,}")
 _TERMINAL: Final = re.compile(f"[{_CONTROL}{_SURROGATES}\u2028-\u202e\u2066-\u2069]")
 
 
@@ -24,6 +25,13 @@ def show_escapes(text: str) -> str:
 def strip_terminal(text: str) -> str:
     """Drop what steers a terminal (escape, control, bidi) and keep the rest; CRLF becomes LF."""
     return _TERMINAL.sub("", text.replace("\r\n", "\n"))
+
+
+def fenced(text: str) -> str:
+    """Return a text as a code block that nothing in it ends."""
+    longest = max((len(found) for found in _FENCES.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}\n{text}\n{fence}"
 
 
 def shorten(text: str, limit: int) -> str:

@@ -88,10 +88,8 @@ class Files(Protocol):
         """Return the files of messages, those without any left out."""
         ...
 
-    async def find(self, file: AttachmentId) -> Attachment | None: ...
-
-    async def pending(self) -> Sequence[PendingFile]:
-        """Return files that were announced and are not here, oldest first."""
+    async def pending(self, *, after: AttachmentId | None = None) -> Sequence[PendingFile]:
+        """Return files that were announced and are not here, oldest first, those behind `after`."""
         ...
 
     async def room(self, place: Place) -> Room:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, cast
 
 from pydantic_ai import messages as library
@@ -19,6 +20,7 @@ from gateway.domain.model import (
     ModelMessage,
     ModelReply,
     ModelRequest,
+    Picture,
     Usage,
     UserSaid,
 )
@@ -33,25 +35,52 @@ def to_messages(history: Sequence[ModelMessage]) -> list[library.ModelMessage]:
     """Return the history with neighbours of one side joined, as providers expect it."""
     messages: list[library.ModelMessage] = []
     incoming: list[library.ModelRequestPart] = []
+    # Nothing may stand between the answers to the calls of one reply.
+    behind: list[library.ModelRequestPart] = []
     for message in history:
         match message:
             case UserSaid():
-                incoming.append(library.UserPromptPart(sendable(message.text)))
+                incoming += [*behind, _prompt(message.text, message.pictures)]
+                behind = []
             case FunctionAnswer():
                 outcome = "failed" if message.failed else "success"
                 text = sendable(message.text)
                 incoming.append(
                     library.ToolReturnPart(message.name, text, message.id, outcome=outcome)
                 )
+                if message.pictures:
+                    behind.append(_prompt(f"(shown by {message.name}:)", message.pictures))
             case AssistantSaid():
                 if incoming:
-                    messages.append(library.ModelRequest(incoming))
-                    incoming = []
+                    messages.append(library.ModelRequest([*incoming, *behind]))
+                    incoming, behind = [], []
                 if parts := _said(message):
                     messages.append(library.ModelResponse(parts))
     if incoming:
-        messages.append(library.ModelRequest(incoming))
+        messages.append(library.ModelRequest([*incoming, *behind]))
     return messages
+
+
+def has_pictures(request: ModelRequest) -> bool:
+    """Return whether a request shows the model a picture."""
+    return any(not isinstance(item, AssistantSaid) and item.pictures for item in request.history)
+
+
+def without_pictures(request: ModelRequest) -> ModelRequest:
+    """Return the request for a model that sees none; its texts name them."""
+    history = tuple(
+        item if isinstance(item, AssistantSaid) else replace(item, pictures=())
+        for item in request.history
+    )
+    return replace(request, history=history)
+
+
+def _prompt(text: str, pictures: Sequence[Picture]) -> library.UserPromptPart:
+    said = sendable(text)
+    if not pictures:
+        return library.UserPromptPart(said)
+    shown = [library.BinaryContent(item.data, media_type=item.media_type) for item in pictures]
+    return library.UserPromptPart([said, *shown])
 
 
 def sendable(text: str) -> str:

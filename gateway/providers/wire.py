@@ -3,6 +3,7 @@
 Only `models` imports it, in a thread. Repeats nothing by itself: the turn decides what to retry.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any, Final, cast
 
@@ -21,10 +22,19 @@ from pydantic_ai.profiles.openai import OpenAIModelProfile, openai_model_profile
 from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 
+from gateway.domain.errors import ModelRejected
 from gateway.domain.model import ModelReply, ModelRequest
 from gateway.providers.config import ModelConfig, ProviderName, Timeouts
 from gateway.providers.errors import translated
-from gateway.providers.translate import to_messages, to_parameters, to_reply
+from gateway.providers.translate import (
+    has_pictures,
+    to_messages,
+    to_parameters,
+    to_reply,
+    without_pictures,
+)
+
+logger = logging.getLogger(__name__)
 
 _NO_KEY: Final = "no-key"
 """Sent to services that want none: the SDK would otherwise look for one in the environment."""
@@ -49,9 +59,26 @@ class Endpoint:
     ) -> ModelReply:
         """Ask one model once; streamed when somebody listens.
 
+        One that refuses a request with pictures is asked again without them: which models see is
+        known to nobody, and a picture may be damaged. Their names stay in the text.
+
         Raises:
             ModelError: Whatever went wrong, translated.
         """
+        try:
+            return await self._ask(config, request, on_text)
+        except ModelRejected as error:
+            if not has_pictures(request):
+                raise
+            logger.warning("%s; asked again without the pictures", error)
+        return await self._ask(config, without_pictures(request), on_text)
+
+    async def _ask(
+        self,
+        config: ModelConfig,
+        request: ModelRequest,
+        on_text: Callable[[str], None] | None,
+    ) -> ModelReply:
         key = config.api_key.get_secret_value() if config.api_key is not None else ""
         with translated(config.label, secret=key):
             model = self.model(config)

@@ -12,6 +12,7 @@ from gateway.domain.model import ModelMessage, ModelRequest, UserSaid
 from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import Claim, Compact, Purpose, UsageRecord
 from gateway.ports import Clock, Conversations, ModelProvider, TurnStore
+from gateway.runtime.file_view import FileView
 from gateway.runtime.history import (
     earlier,
     fitted,
@@ -72,6 +73,7 @@ class Context:
         clock: Clock,
         configured_prompt: str,
         without: Sequence[MessageId] = (),
+        files: FileView,
     ) -> None:
         self._claim = claim
         self._conversations = conversations
@@ -82,6 +84,7 @@ class Context:
         self._clock = clock
         self._configured = configured_prompt
         self._without = frozenset(without)
+        self._files = files
         self._window = window_of(provider.context_window)
         self._share = REQUEST_SHARE
         self._stored: tuple[StoredMessage, ...] = ()
@@ -98,9 +101,29 @@ class Context:
         )
         known = earlier(found, self._claim)
         self._stored = tuple(item for item in known if item.id not in self._without)
+        await self._look_at_files()
         large = message_tokens(self._said()) > self._window * COMPACT_SHARE
         if large or len(self._stored) >= MAX_MESSAGES:
             await self._compact()
+
+    async def _look_at_files(self) -> None:
+        """Wait for the files of what is answered, and look at earlier ones as long as there is room."""
+        await self.attend(self._claim.inputs)
+        for message in reversed(self._stored):
+            if message.attachments and message.role is Role.USER:
+                await self._files.look_at(message.id, message.attachments)
+
+    async def attend(self, inputs: Sequence[StoredInbound]) -> None:
+        """Wait for the files of messages that are about to be shown."""
+        await self._files.wait_for(
+            [
+                item.message
+                for item in inputs
+                if isinstance(item.event, InboundMessage)
+                and item.event.attachments
+                and item.message is not None
+            ]
+        )
 
     async def shrink(self) -> None:
         """Make the next request a good deal smaller: the model said that the last was too long."""
@@ -121,19 +144,22 @@ class Context:
             deferred=self._toolbox.deferred,
             listing_tokens=listing_budget(self._toolbox.config, self._provider.context_window),
         )
-        shared = is_shared(self._claim.place)
+        shared, looked = is_shared(self._claim.place), self._files.looked
         taken = tokens_in(system) + function_tokens(functions)
         history = fitted(
             self._said(),
-            said_now(self._claim),
-            (*said_by_rounds(rounds, shared=shared), *said_by_people(joined, shared=shared)),
+            said_now(self._claim, looked=looked),
+            (
+                *said_by_rounds(rounds, shared=shared, looked=looked),
+                *said_by_people(joined, shared=shared, looked=looked),
+            ),
             budget=max(int(self._window * self._share) - taken, MIN_HISTORY_TOKENS),
         )
         return ModelRequest(system=system, history=history, functions=functions)
 
     def _said(self) -> tuple[ModelMessage, ...]:
-        shared = is_shared(self._claim.place)
-        return tuple(said_before(message, shared=shared) for message in self._stored)
+        shared, looked = is_shared(self._claim.place), self._files.looked
+        return tuple(said_before(message, shared=shared, looked=looked) for message in self._stored)
 
     async def _compact(self) -> None:
         dropped, kept = self._split()

@@ -1,11 +1,11 @@
 """What a model is told of a conversation, as messages, and cutting it to a size. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
 from gateway.domain.conversation import Role, StoredMessage
-from gateway.domain.ids import ChatType, Place
+from gateway.domain.ids import ChatType, MessageId, Place
 from gateway.domain.message import Attachment, InboundMessage
 from gateway.domain.model import (
     AssistantSaid,
@@ -15,6 +15,7 @@ from gateway.domain.model import (
 )
 from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import Claim
+from gateway.runtime.file_view import NOTHING_SEEN, Looked, ShownFile, named
 from gateway.runtime.steps import Round
 from gateway.runtime.tokens import CHARACTERS_PER_TOKEN, message_tokens, tokens_in
 from gateway.runtime.toolbox import joined
@@ -40,48 +41,56 @@ def earlier(stored: Sequence[StoredMessage], claim: Claim) -> tuple[StoredMessag
     )
 
 
-def said_before(message: StoredMessage, *, shared: bool) -> ModelMessage:
+def said_before(
+    message: StoredMessage, *, shared: bool, looked: Looked = NOTHING_SEEN
+) -> ModelMessage:
     """Return a stored message as the model sees it."""
     match message.role:
         case Role.USER:
             name = message.author.name or message.author.id
-            return UserSaid(text=_by(name, message.text, message.attachments, shared=shared))
+            files = _files_of(message.id, message.attachments, looked)
+            return _said(name, message.text, files, shared=shared)
         case Role.ASSISTANT | Role.NOTE:
-            return AssistantSaid(text=_with_files(message.text, message.attachments))
+            return AssistantSaid(text=_with_files(message.text, map(named, message.attachments)))
         case Role.SUMMARY:
             return UserSaid(text=f"{SUMMARY_HEADING}\n{message.text}")
         case _:
             assert_never(message.role)
 
 
-def said_now(claim: Claim) -> tuple[UserSaid, ...]:
+def said_now(claim: Claim, *, looked: Looked = NOTHING_SEEN) -> tuple[UserSaid, ...]:
     """Return the messages this turn began with."""
     joined = {each for step in claim.steps for each in step.joined}
     began = [item for item in claim.inputs if item.id not in joined]
-    return said_by_people(began, shared=is_shared(claim.place))
+    return said_by_people(began, shared=is_shared(claim.place), looked=looked)
 
 
-def said_by_people(inputs: Sequence[StoredInbound], *, shared: bool) -> tuple[UserSaid, ...]:
+def said_by_people(
+    inputs: Sequence[StoredInbound], *, shared: bool, looked: Looked = NOTHING_SEEN
+) -> tuple[UserSaid, ...]:
     """Return the messages among what arrived."""
     return tuple(
-        UserSaid(
-            text=_by(
-                event.sender.name or event.sender.id, event.text, event.attachments, shared=shared
-            )
+        _said(
+            event.sender.name or event.sender.id,
+            event.text,
+            _files_of(item.message, event.attachments, looked),
+            shared=shared,
         )
-        for event in (item.event for item in inputs)
-        if isinstance(event, InboundMessage)
+        for item in inputs
+        if isinstance(event := item.event, InboundMessage)
     )
 
 
-def said_by_rounds(rounds: Sequence[Round], *, shared: bool) -> tuple[ModelMessage, ...]:
+def said_by_rounds(
+    rounds: Sequence[Round], *, shared: bool, looked: Looked = NOTHING_SEEN
+) -> tuple[ModelMessage, ...]:
     """Return the recorded replies of this turn, each with the answers to its calls.
 
     What joined the turn stands where it came.
     """
     messages: list[ModelMessage] = []
     for item in rounds:
-        messages += said_by_people(item.joined, shared=shared)
+        messages += said_by_people(item.joined, shared=shared, looked=looked)
         calls = item.reply.reply.calls
         messages.append(AssistantSaid(text=item.reply.reply.text, calls=calls))
         messages += [
@@ -169,7 +178,7 @@ def _short_answer(message: ModelMessage, tokens: int) -> ModelMessage:
 
 
 def _shortened(said: UserSaid, tokens: int) -> UserSaid:
-    return UserSaid(text=cut(said.text, tokens)) if tokens_in(said.text) > tokens else said
+    return replace(said, text=cut(said.text, tokens)) if tokens_in(said.text) > tokens else said
 
 
 def cut(text: str, tokens: int) -> str:
@@ -178,11 +187,21 @@ def cut(text: str, tokens: int) -> str:
     return f"{text[:keep]}\n[cut: {len(text) - keep} characters left out]"
 
 
-def _by(name: str, text: str, attachments: Sequence[Attachment], *, shared: bool) -> str:
-    said = _with_files(text, attachments)
-    return f"[{name}] {said}" if shared else said
+def _said(name: str, text: str, files: Sequence[ShownFile], *, shared: bool) -> UserSaid:
+    said = _with_files(text, (file.text for file in files))
+    return UserSaid(
+        text=f"[{name}] {said}" if shared else said,
+        pictures=tuple(file.picture for file in files if file.picture is not None),
+    )
 
 
-def _with_files(text: str, attachments: Sequence[Attachment]) -> str:
-    lines = [f"[attached {item.kind}: {item.name or item.media_type}]" for item in attachments]
-    return "\n".join((text, *lines) if text else lines)
+def _files_of(
+    message: MessageId | None, attachments: Sequence[Attachment], looked: Looked
+) -> Sequence[ShownFile]:
+    """Return the files of a message, by name alone where nobody looked at them."""
+    seen = None if message is None else looked.of.get(message)
+    return [ShownFile(text=named(item)) for item in attachments] if seen is None else seen
+
+
+def _with_files(text: str, files: Iterable[str]) -> str:
+    return "\n".join((text, *files) if text else files)

@@ -1,9 +1,12 @@
 """Stores each inbound event once, then wakes whoever works on it. Knows no platform."""
 
 import logging
-from typing import Protocol, assert_never
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, Protocol, assert_never
 
 from gateway.domain.errors import StoreBusy
+from gateway.domain.files import safe_name
 from gateway.domain.ids import InboundId
 from gateway.domain.message import (
     ButtonPressed,
@@ -24,6 +27,9 @@ from gateway.runtime.wakeups import Wakeups
 from gateway.telemetry.faults import FaultPoint, reach
 
 logger = logging.getLogger(__name__)
+
+ALBUM_SECONDS: Final = 1.0
+"""Between the first file of an album and its turn: it is one message, and gets one answer."""
 
 
 class Arrivals(Protocol):
@@ -98,7 +104,7 @@ class Intake:
         taken = await self._entrance.judge(event)
         if taken is None:
             return
-        event = self._logins.meant(_meant(self._access, event))
+        event = _with_safe_names(self._logins.meant(_meant(self._access, event)))
         lane = lane_of(event)
         await reach(FaultPoint.INTAKE_RECEIVED)
         moves = _moves_session(self._access, event)
@@ -109,7 +115,7 @@ class Intake:
                 new_session=moves is not None and moves.new_session,
                 resume=_number_in(event) if moves is not None and moves.resumes else None,
                 position=position,
-                not_before=taken.not_before,
+                not_before=taken.not_before or self._until_all_came(event),
             )
         )
         await reach(FaultPoint.INTAKE_COMMITTED)
@@ -118,6 +124,8 @@ class Intake:
             return
         if taken.word:
             await self._entrance.tell(event, taken.word)
+        if isinstance(event, InboundMessage) and event.attachments:
+            self._wakeups.files()
         match lane:
             case Lane.TURN:
                 self._wakeups.turns()
@@ -126,6 +134,12 @@ class Intake:
                 self._wakeups.controls()
             case _:
                 assert_never(lane)
+
+    def _until_all_came(self, event: InboundEvent) -> datetime | None:
+        """Return when the files of an album are all here, which come one a message."""
+        if not isinstance(event, InboundMessage) or not event.album:
+            return None
+        return self._backlog.hold(event.place, ALBUM_SECONDS)
 
 
 def lane_of(event: InboundEvent) -> Lane:
@@ -140,6 +154,13 @@ def lane_of(event: InboundEvent) -> Lane:
             return command.lane if command else Lane.CONTROL
         case _:
             assert_never(event)
+
+
+def _with_safe_names(event: InboundEvent) -> InboundEvent:
+    if not isinstance(event, InboundMessage) or not event.attachments:
+        return event
+    files = tuple(replace(file, name=safe_name(file.name)) for file in event.attachments)
+    return replace(event, attachments=files)
 
 
 def _meant(access: Access, event: InboundEvent) -> InboundEvent:

@@ -10,6 +10,8 @@ from gateway.domain.ids import Account, Place
 from gateway.ports import (
     Adapter,
     Clock,
+    FileFetching,
+    Media,
     ModelProvider,
     PressAnswering,
     Reacting,
@@ -32,13 +34,16 @@ from gateway.runtime.command_replies import CommandReplies, GeneralReplies
 from gateway.runtime.config import ApprovalsConfig, GatewayConfig, RateConfig, ToolSearchConfig
 from gateway.runtime.control import ControlWorker
 from gateway.runtime.delivery import Budget, DeliveryLoop
+from gateway.runtime.downloads import Downloads
 from gateway.runtime.entrance import Entrance
 from gateway.runtime.expiry import Expiry
+from gateway.runtime.file_view import FileViews
 from gateway.runtime.homes import Homes
 from gateway.runtime.intake import Intake
 from gateway.runtime.model_choice import FindModel, ModelChoice
 from gateway.runtime.model_replies import ModelReplies
 from gateway.runtime.narration import AgentLog
+from gateway.runtime.no_media import NoMedia
 from gateway.runtime.overrides import Overrides
 from gateway.runtime.pairing import PairingDesk
 from gateway.runtime.persist import persist
@@ -77,6 +82,7 @@ class RuntimeConfig:
 class Edges:
     """What the runtime talks to. `provider` answers where neither `overrides` nor a choice says else.
 
+    `fetching` are adapters that hand over the files of messages, `media` is where files are kept.
     `answering` are adapters that answer a press themselves, `typing` those that show that an
     answer is being worked on, `streaming` those that show a reply while it is made, `reacting`
     those that can mark a message; `signing` signs people in to servers. `answerable` says whether
@@ -91,6 +97,8 @@ class Edges:
     answering: Mapping[Account, PressAnswering] = field(
         default_factory=dict[Account, PressAnswering]
     )
+    fetching: Mapping[Account, FileFetching] = field(default_factory=dict[Account, FileFetching])
+    media: Media = field(default_factory=NoMedia)
     typing: Mapping[Account, Typing] = field(default_factory=dict[Account, Typing])
     streaming: Mapping[Account, Streaming] = field(default_factory=dict[Account, Streaming])
     reacting: Mapping[Account, Reacting] = field(default_factory=dict[Account, Reacting])
@@ -129,6 +137,15 @@ class Runtime:
         self._leaving = asyncio.Event()
         backlog = Backlog(self.wakeups, clock)
         questions, renderers = readers.questions, edges.renderers
+        self._downloads = Downloads(
+            store=store,
+            files=readers.files,
+            media=edges.media,
+            fetching=edges.fetching,
+            renderers=renderers,
+            wakeups=self.wakeups,
+            clock=clock,
+        )
         self.broker = ApprovalBroker(
             store,
             questions,
@@ -167,6 +184,7 @@ class Runtime:
                     tool_search=config.tool_search,
                     first_wait=config.first_turn_wait,
                 ),
+                files=FileViews(files=readers.files, media=edges.media, awaited=self._downloads),
             ),
             busy=Busy(
                 store=store,
@@ -276,6 +294,7 @@ class Runtime:
             beside = [
                 tasks.create_task(self._control.run(), name="control"),
                 tasks.create_task(self._expiry.run(), name="expiry"),
+                tasks.create_task(self._downloads.run(), name="files"),
                 tasks.create_task(self._logins.run(), name="logins"),
                 tasks.create_task(self._stop_with(adapters), name="adapters:end"),
             ]

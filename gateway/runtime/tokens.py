@@ -15,6 +15,8 @@ from gateway.domain.model import (
 CHARACTERS_PER_TOKEN: Final = 4
 UNKNOWN_WINDOW: Final = 128_000
 _MESSAGE_OVERHEAD: Final = 4
+_PICTURE_TOKENS: Final = 1_600
+"""Of a picture of common size; services count by its sides."""
 
 
 def window_of(context_window: int | None) -> int:
@@ -43,7 +45,8 @@ def function_tokens(functions: Iterable[FunctionSpec]) -> int:
 def _of_message(message: ModelMessage) -> int:
     match message:
         case UserSaid() | FunctionAnswer():
-            return _MESSAGE_OVERHEAD + tokens_in(message.text)
+            pictures = len(message.pictures) * _PICTURE_TOKENS
+            return _MESSAGE_OVERHEAD + tokens_in(message.text) + pictures
         case AssistantSaid():
             calls = sum(tokens_in(call.name + call.arguments) for call in message.calls)
             return _MESSAGE_OVERHEAD + tokens_in(message.text) + calls

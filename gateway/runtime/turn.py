@@ -183,6 +183,7 @@ class Turn:
             # Cleared first: what comes meanwhile sets it again.
             self._arrivals.clear()
             await self._journal.join()
+            await self._context.attend(self._journal.joined)
 
     async def _ask(self) -> TimedReply:
         try:

@@ -11,10 +11,11 @@ from gateway.domain.operations.turns import Claim, Committed, CommitTurn, Releas
 from gateway.ports import Clock, Conversations, Renderer, ToolHost, TurnStore
 from gateway.runtime.access import Access
 from gateway.runtime.approvals import ApprovalBroker
-from gateway.runtime.assignments import Assignments
+from gateway.runtime.assignments import Assignments, toolsets_of
 from gateway.runtime.calls import StepWork
 from gateway.runtime.config import GatewayConfig, ToolSearchConfig
 from gateway.runtime.context import Context
+from gateway.runtime.file_view import FileViews
 from gateway.runtime.journal import Journal
 from gateway.runtime.model_call import ModelCaller
 from gateway.runtime.model_choice import ModelChoice
@@ -23,7 +24,7 @@ from gateway.runtime.permitted import Permitted
 from gateway.runtime.persist import persist
 from gateway.runtime.streaming import Growing
 from gateway.runtime.toolbox import Toolbox
-from gateway.runtime.toolsets import narrowed
+from gateway.runtime.toolsets import EVERYTHING, narrowed
 from gateway.runtime.turn import Ending, Turn
 from gateway.runtime.wakeups import Wakeups
 from gateway.telemetry.faults import FaultPoint, reach
@@ -58,6 +59,7 @@ class Turns:
         clock: Clock,
         log: AgentLog,
         config: TurnConfig,
+        files: FileViews,
     ) -> None:
         self._store = store
         self._conversations = conversations
@@ -71,7 +73,8 @@ class Turns:
         self._clock = clock
         self._log = log
         self._config = config
-        self._servers_seen = False
+        self._files = files
+        self._waited_for: set[tuple[str, ...]] = set()
 
     async def open(
         self, claim: Claim, *, arrivals: asyncio.Event, growing: Growing | None = None
@@ -108,6 +111,8 @@ class Turns:
                     claim.place, configured=self._config.gateway.system_prompt
                 ),
                 without=assignment.hides,
+                # Guided mode searches by what was said, not by what a file holds.
+                files=self._files.open(whole=not provider.asks_person),
             ),
             work=StepWork(
                 claim=claim,
@@ -126,12 +131,13 @@ class Turns:
             growing=growing,
         )
 
-    async def wait_for_servers(self) -> None:
-        """Give the servers a bounded time to be listed, before the first turns only."""
-        if self._servers_seen:
+    async def wait_for_servers(self, claim: Claim) -> None:
+        """Give the servers of a turn a bounded time to be listed, before the first turns only."""
+        wanted = tuple(toolsets_of(claim))
+        if self._waited_for & {wanted, EVERYTHING}:
             return
-        await self._host.wait_ready(self._config.first_wait)
-        self._servers_seen = True
+        await narrowed(self._host, wanted).wait_ready(self._config.first_wait)
+        self._waited_for.add(wanted)
 
     async def store_end(
         self, claim: Claim, ending: Ending, *, not_before: datetime | None = None

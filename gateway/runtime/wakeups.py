@@ -50,11 +50,12 @@ class Bell:
 
 
 class Wakeups:
-    """The bells of one process: turns and controls have one waiter each, the others any number."""
+    """The bells of one process: turns, controls and files have one waiter each, the others any number."""
 
     def __init__(self) -> None:
         self._turns = Bell()
         self._controls = Bell()
+        self._files = Bell()
         self._deliveries: list[Bell] = []
         self._settled: OrderedDict[QuestionId, asyncio.Event] = OrderedDict()
         self._waiting: dict[QuestionId, int] = {}
@@ -73,6 +74,13 @@ class Wakeups:
 
     async def wait_controls(self) -> None:
         await self._controls.wait()
+
+    def files(self) -> None:
+        """Say that a message with files was stored."""
+        self._files.ring()
+
+    async def wait_files(self) -> None:
+        await self._files.wait()
 
     def deliveries(self) -> None:
         """Say that the outbox may have something, for every account."""

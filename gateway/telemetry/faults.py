@@ -21,6 +21,8 @@ class FaultPoint(StrEnum):
 
     INTAKE_RECEIVED = "intake.received"
     INTAKE_COMMITTED = "intake.committed"
+    FILE_FETCHING = "file.fetching"
+    FILE_KEPT = "file.kept"
     TURN_CLAIMED = "turn.claimed"
     MODEL_ASKED = "model.asked"
     MODEL_ANSWERED = "model.answered"
@@ -43,6 +45,8 @@ class FaultPoint(StrEnum):
 _SUMMARIES: Final = {
     FaultPoint.INTAKE_RECEIVED: "An event arrived and is not stored.",
     FaultPoint.INTAKE_COMMITTED: "An event is stored, its platform not yet told.",
+    FaultPoint.FILE_FETCHING: "A file of a stored message is being fetched.",
+    FaultPoint.FILE_KEPT: "A file of a message is in the media folder, its row does not say so.",
     FaultPoint.TURN_CLAIMED: "A turn is claimed and has done nothing.",
     FaultPoint.MODEL_ASKED: "A model is about to be asked.",
     FaultPoint.MODEL_ANSWERED: "A model has answered, nothing of it is stored.",

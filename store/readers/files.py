@@ -13,7 +13,7 @@ from store.readers.decoding import decode_each, decode_one
 from store.sql.reads import files as sql
 
 MAX_PENDING: Final = 10_000
-"""More than any night's backlog brings; what is beyond is found at the next start."""
+"""Read at once; whoever works them off asks for those behind the last."""
 
 
 class FileReader:
@@ -30,14 +30,9 @@ class FileReader:
         found = by_message(await self._database.all(sql.OF_MESSAGES, messages=ids))
         return {MessageId(message): files for message, files in found.items()}
 
-    async def find(self, file: AttachmentId) -> Attachment | None:
-        """Return one file."""
-        row = await self._database.first(sql.FIND, file=file)
-        return None if row is None else decode_one(row, file_from_row, what="attachment")
-
-    async def pending(self) -> Sequence[PendingFile]:
-        """Return files that were announced and are not here, oldest first."""
-        rows = await self._database.all(sql.PENDING, limit=MAX_PENDING)
+    async def pending(self, *, after: AttachmentId | None = None) -> Sequence[PendingFile]:
+        """Return files that were announced and are not here, oldest first, those behind `after`."""
+        rows = await self._database.all(sql.PENDING, after=after or 0, limit=MAX_PENDING)
         return decode_each(rows, _pending_from_row, what="attachment")
 
     async def room(self, place: Place) -> Room:

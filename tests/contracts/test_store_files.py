@@ -45,6 +45,8 @@ async def test_the_files_of_a_message_are_awaited_in_their_order(opened: OpenSto
         ("f1", found, HOME),
         ("f2", found, HOME),
     ]
+    rest = await opened.readers.files.pending(after=pending[0].file.id)
+    assert [item.file.ref for item in rest] == ["f2"]
 
 
 async def test_a_file_that_is_here_says_where_and_is_awaited_no_more(opened: OpenStore) -> None:
@@ -66,7 +68,6 @@ async def test_a_file_that_is_here_says_where_and_is_awaited_no_more(opened: Ope
         7,
         "cd",
     )
-    assert await opened.readers.files.find(item.file.id) == kept
 
 
 async def test_a_file_that_never_comes_is_told_of_once_and_in_the_same_commit(

@@ -11,14 +11,13 @@ OF_MESSAGES: Final = lines(
     "FROM attachment",
     "WHERE message_id IN (SELECT value FROM json_each(:messages)) ORDER BY id",
 )
-FIND: Final = lines("SELECT", FILE, "FROM attachment WHERE id = :file")
 
 _COLUMNS: Final = ", ".join(f"a.{name}" for name in FILE.split(", "))
 PENDING: Final = lines(
     f"SELECT a.message_id, {_COLUMNS}, {place('c')}",
     "FROM attachment a JOIN message m ON m.id = a.message_id",
     "  JOIN conversation c ON c.id = m.conversation_id",
-    "WHERE a.state = 'pending' AND a.delivery_id IS NULL AND m.deleted_at IS NULL",
+    "WHERE a.id > :after AND a.state = 'pending' AND m.deleted_at IS NULL",
     "ORDER BY a.id LIMIT :limit",
 )
 ROOM: Final = lines(

@@ -25,6 +25,8 @@ from gateway.domain.delivery import (
 from gateway.domain.ids import ChatType, DeliveryId, Place
 from gateway.domain.message import InboundEvent, InboundMessage
 from gateway.domain.operations.inbound import MigrateChat
+from gateway.ports import Media
+from gateway.runtime.no_media import NoMedia
 from tests.fakes.clock import HastyClock
 from tests.fakes.telegram import UNLIMITED, Town, telegram_server
 
@@ -163,6 +165,7 @@ async def rig(
     setting: Setting | None = None,
     connected: bool = True,
     ledger: Ledger | None = None,
+    media: Media | None = None,
     **values: object,
 ) -> AsyncGenerator[Rig]:
     """Run an adapter against the server until the end of the block."""
@@ -171,6 +174,7 @@ async def rig(
         account(town, **values),
         sent=kept,
         chats=kept,
+        media=media or NoMedia(),
         clock=clock,
         setting=setting,
     ) as adapter:

@@ -19,6 +19,7 @@ from gateway.runtime.access import Access
 from gateway.runtime.clock import SystemClock
 from gateway.runtime.config import AccessConfig, ApprovalsConfig
 from gateway.runtime.delivery import Budget
+from gateway.runtime.no_media import NoMedia
 from gateway.runtime.runtime import Edges, Runtime, RuntimeConfig
 from store import open_store
 from tests.adapters.telegram.rig import TOKEN, account
@@ -56,6 +57,7 @@ async def living(
                     account(town, name=name, token=SecretStr(town.bot(token).token)),
                     sent=opened.readers.sent,
                     chats=opened.store,
+                    media=NoMedia(),
                     clock=clock,
                 )
             )

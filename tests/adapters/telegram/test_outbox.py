@@ -16,6 +16,7 @@ from gateway.domain.delivery import Origin
 from gateway.domain.ids import Place
 from gateway.domain.operations.deliveries import Enqueue
 from gateway.runtime.delivery import FIRST_WAIT_SECONDS, JITTER, DeliveryLoop
+from gateway.runtime.no_media import NoMedia
 from gateway.runtime.wakeups import Wakeups
 from store import OpenStore, open_store
 from tests.adapters.telegram.rig import TOKEN, Inbox, account, dm, group, unhurried
@@ -64,7 +65,11 @@ async def posting(
     async with (
         open_store(path, clock=clock) as opened,
         open_telegram(
-            account(town), sent=opened.readers.sent, chats=opened.store, clock=clock
+            account(town),
+            sent=opened.readers.sent,
+            chats=opened.store,
+            media=NoMedia(),
+            clock=clock,
         ) as adapter,
         asyncio.TaskGroup() as tasks,
     ):
