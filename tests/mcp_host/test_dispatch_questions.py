@@ -261,6 +261,14 @@ async def test_a_question_of_a_call_that_was_given_up_is_never_shown_in_the_next
     assert first.forms == second.forms == []
 
 
+async def test_a_form_may_be_answered_as_long_as_the_entry_says() -> None:
+    person = Person(arguments(""))
+    async with running(legacy(elicitation={"timeout": 7})) as host:
+        await host.call("order", person=person)
+
+    assert [form.timeout for form in person.forms] == [7]
+
+
 async def test_forms_that_are_switched_off_are_not_advertised(tmp_path: Path) -> None:
     for name, make in (("legacy", legacy), ("modern", modern)):
         capabilities = tmp_path / name

@@ -1,12 +1,11 @@
 """Each documented key, set in YAML, arrives where it is read; documentation and schema agree."""
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 
 from adapters.telegram.config import DmPolicy, GroupConfig, Mode, ReplyTo, parse_telegram
 from gateway.config.channels import ChannelSettings
@@ -21,9 +20,9 @@ from mcp_host.network_config import Transport
 from mcp_host.oauth.config import Auth, Flow
 from mcp_host.server_config import McpConfig, PolicyAction, Protocol, ServerConfig, Trust
 from mcp_host.transport_keys import NETWORK_KEYS
+from tests.support.documented import documented, fields
 from tests.support.requirement import requirement
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "configuration.md"
 SERVER = "mcp_servers.<name>"
 
 Read = Callable[[Config], Any]
@@ -427,7 +426,7 @@ def keys_in_force() -> set[str]:
     later = {".".join(map(str, path)) for path in LATER}
     return {
         key.partition(".*.")[0]
-        for key in (*_leaves(KEYS, ""), *_fields(McpConfig, "mcp"), *_fields(ServerConfig, SERVER))
+        for key in (*_leaves(KEYS, ""), *fields(McpConfig, "mcp"), *fields(ServerConfig, SERVER))
         if not any(f"{key}.".startswith(f"{path}.") for path in later)
     } - {"mcp", "mcp_servers"}
 
@@ -441,32 +440,18 @@ def _leaves(tree: Tree, path: str) -> Iterator[str]:
             yield from _leaves(below, at)
 
 
-def _fields(model: type[BaseModel], path: str) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _fields(kind, f"{path}.{name}")
-        else:
-            yield f"{path}.{name}"
-
-
-def documented() -> list[str]:
-    return re.findall(r"^### `(.+)`$", DOCUMENT.read_text(), re.MULTILINE)
-
-
 @requirement("case.cf8")
 def test_the_documentation_names_exactly_the_keys_of_this_version_once() -> None:
-    assert len(documented()) == len(set(documented()))
-    assert set(documented()) == keys_in_force()
+    keys = [key for key, _ in documented()]
+
+    assert len(keys) == len(set(keys))
+    assert set(keys) == keys_in_force()
 
 
 @requirement("case.cf8")
 def test_each_key_is_documented_in_the_same_form() -> None:
-    parts = re.split(r"^### .+\n", DOCUMENT.read_text(), flags=re.MULTILINE)[1:]
-    for key, part in zip(documented(), parts, strict=True):
-        lines = [line for line in part.split("\n\n")[0].splitlines() if line]
-        forms = [re.sub(r"^- (\w+): \S.*$", r"\1", line) for line in lines]
-        assert forms == ["Type", "Default", "Does", "Example"], key
+    for key, lines in documented():
+        assert list(lines) == ["Type", "Default", "Does", "Example"], key
 
 
 @requirement("case.cf8")

@@ -119,6 +119,45 @@ async def test_else_a_client_is_registered(tmp_path: Path, oauth: dict[str, obje
         assert registration.json["application_type"] == "native"
 
 
+async def test_a_document_of_the_entry_comes_before_the_one_of_all_servers(tmp_path: Path) -> None:
+    own = "https://client.invalid/own.json"
+    async with oauth_world(cimd=True) as world:
+        person = Willing()
+        config = entry(world, client_metadata_url=own)
+
+        await Signing(tmp_path, world).sign_in(config, person=person, document_url=DOCUMENT)
+
+        assert asked(person)["client_id"] == own
+
+
+async def test_a_scope_of_the_entry_is_what_is_asked_for(tmp_path: Path) -> None:
+    async with oauth_world() as world:
+        person = Willing()
+
+        await Signing(tmp_path, world).sign_in(entry(world, scope=["read", "write"]), person=person)
+
+        assert set(asked(person)["scope"].split()) >= {"read", "write"}
+
+
+@pytest.mark.parametrize("method", [Method.BASIC, Method.POST])
+async def test_a_client_is_shown_at_the_token_endpoint_as_the_entry_says(
+    method: Method, tmp_path: Path
+) -> None:
+    known = Known(client_id="ours", secret="s3cr3t-of-ours", method=method)
+    async with oauth_world(clients=(known,)) as world:
+        config = entry(
+            world,
+            client_id="ours",
+            client_secret="s3cr3t-of-ours",
+            token_endpoint_auth_method=method.value,
+        )
+        await Signing(tmp_path, world).sign_in(config, person=Willing())
+
+        # The fake takes no other way than the one it knows of the client.
+        (exchange,) = world.at("/oauth/token")
+        assert ("authorization" in exchange.headers) is (method is Method.BASIC)
+
+
 @requirement("oauth.cimd.none_by_default")
 async def test_without_a_document_none_is_shown_and_no_port_is_pinned(tmp_path: Path) -> None:
     async with oauth_world(cimd=True) as world:
