@@ -116,7 +116,7 @@ def event(stored: StoredEvent) -> shapes.Event:
                 role=role_of(said.role),
                 content=said.text[:MAX_CONTENT],
                 truncated=len(said.text) > MAX_CONTENT,
-                author=str(said.author),
+                author=_author(said),
                 attachments=said.attachments,
             )
         case QuestionAsked() as asked:
@@ -205,6 +205,11 @@ def _field_schema(field: FormField) -> dict[str, Any]:
     if not isinstance(field.default, Unset):
         found["default"] = field.default
     return found
+
+
+def _author(said: MessageStored) -> str | None:
+    """Return who wrote a message: nobody's account for the agent, a way for what was posted."""
+    return None if said.role == Role.ASSISTANT else str(said.author).removesuffix(":")
 
 
 def _kind(kind: QuestionKind) -> Literal["tool_call", "elicitation", "url", "sampling"]:

@@ -221,6 +221,21 @@ def test_what_is_read_never_crosses_profiles(home: Path) -> None:
                     assert f"of the {foreign} profile" not in json.dumps(answer)
 
 
+@requirement("threat.s30")
+def test_two_users_of_one_group_never_see_each_others_words(home: Path) -> None:
+    keys = [f"agent:main:telegram:group:-5:{person}" for person in (1, 2)]
+    with writing(home) as writer, BridgeProcess(home) as bridge:
+        for number in range(5):
+            for person, key in enumerate(keys):
+                writer.say(f"secret of {person}: {number}", key=key)
+        for person, key in enumerate(keys):
+            read = bridge.call("messages_read", session_key=key)
+            told = bridge.call("events_poll", replay=True, session_key=key)
+            own = [f"secret of {person}: {number}" for number in range(5)]
+            assert [message["content"] for message in read["messages"]] == own
+            assert [event["content"] for event in told["events"]] == own
+
+
 @requirement("case.db5")
 def test_a_bridge_that_ends_takes_nothing_from_who_writes(home: Path) -> None:
     with writing(home) as writer:
