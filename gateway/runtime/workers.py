@@ -239,7 +239,7 @@ class Workers:
                 self._typing.shown(turn.claim.place, paused=paused),
                 self._streams.shown(turn.claim, growing, paused=paused),
             ):
-                await self._turns.wait_for_servers()
+                await self._turns.wait_for_servers(turn.claim)
                 return _Outcome(ending=await turn.run())
         except Fenced as error:
             logger.info("turn given up: %s", error)
