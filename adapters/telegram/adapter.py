@@ -10,10 +10,10 @@ from typing import Protocol
 from telegram import Message, User
 from telegram import error as sdk
 
+from adapters.connection import Connection
 from adapters.telegram import webhook
 from adapters.telegram.client import Client, open_client
 from adapters.telegram.config import Mode, TelegramAccount
-from adapters.telegram.connection import Connection
 from adapters.telegram.feeding import Feed, Seen
 from adapters.telegram.fetching import Fetcher
 from adapters.telegram.ids import PLATFORM, SentIds
@@ -79,7 +79,7 @@ class TelegramAdapter:
         self._chats = chats
         self._clock = clock
         self._setting = setting
-        self._connection = Connection(account.name, clock, on_change=setting.on_health)
+        self._connection = Connection(PLATFORM, account.name, clock, on_change=setting.on_health)
         self._sent = sent
         self._traffic = Traffic(clock.monotonic)
         self._seen = Seen()

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from telegram import Update
 
-from adapters.telegram.connection import Connection
+from adapters.connection import Connection
 from adapters.telegram.ids import PLATFORM, SHARED_COUNTER, counter_of, is_private
 from adapters.telegram.inbound import (
     Migration,

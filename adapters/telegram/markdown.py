@@ -12,7 +12,7 @@ import pyromark
 from telegramify_markdown import MessageEntity, RenderConfig
 from telegramify_markdown.converter import EventWalker
 
-from adapters.telegram import links
+from adapters import links
 from adapters.telegram.rich import Entity, Rich, sendable
 
 _OPTIONS: Final = (

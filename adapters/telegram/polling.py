@@ -10,8 +10,8 @@ from typing import Final
 
 from telegram import error as sdk
 
+from adapters.connection import Connection
 from adapters.telegram.client import Client
-from adapters.telegram.connection import Connection
 from adapters.telegram.feeding import Feed
 from adapters.telegram.recovery import Recovery, is_webhook
 from gateway.ports import Clock

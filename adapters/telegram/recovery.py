@@ -5,7 +5,7 @@ from typing import Final
 
 from telegram import error as sdk
 
-from adapters.telegram.connection import Connection
+from adapters.connection import Connection
 from adapters.telegram.errors import cause_of, retry_seconds, says
 
 FIRST_WAIT_SECONDS: Final = 1.0

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from telegram import error as sdk
 
+from adapters.connection import Connection
 from adapters.telegram.client import UPDATE_KINDS, Client
 from adapters.telegram.config import WebhookConfig
-from adapters.telegram.connection import Connection
 from adapters.telegram.feeding import Feed
 from adapters.telegram.recovery import Recovery
 from gateway.ports import Clock

@@ -1,9 +1,9 @@
 import pytest
 
+from adapters.account import DmPolicy
 from adapters.telegram.config import (
     ALLOWED_VARIABLE,
     TOKEN_VARIABLE,
-    DmPolicy,
     Mode,
     ReplyTo,
     parse_telegram,

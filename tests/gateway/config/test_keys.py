@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from adapters.telegram.config import DmPolicy, GroupConfig, Mode, ReplyTo, parse_telegram
+from adapters.account import DmPolicy, GroupConfig
+from adapters.telegram.config import Mode, ReplyTo, parse_telegram
 from gateway.config.channels import ChannelSettings
 from gateway.config.home import Home
 from gateway.config.keys import ITEMS, KEYS, LATER, Tree

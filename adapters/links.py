@@ -9,7 +9,7 @@ _BARE: Final = re.compile(r"[^\s/@:]+(?:\.[^\s/@:]+)+")
 
 
 def allowed(url: str) -> bool:
-    """Whether it may be linked: `tg://` and other programs' addresses stay words."""
+    """Whether it may be linked: other programs' addresses (`tg://`) stay words."""
     parts = _split(url)
     if parts is None:
         return False

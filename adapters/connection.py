@@ -4,23 +4,27 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from adapters.telegram.ids import PLATFORM
 from gateway.domain.health import Health, HealthState
 from gateway.ports import Clock
 
 logger = logging.getLogger(__name__)
 
 QUIET_SECONDS: Final = 90.0
-"""Without a poll that succeeded for so long, an account is not receiving."""
+"""Without a sign of life from the platform for so long, an account is not receiving."""
 
 
 class Connection:
     """Keeps the state of one account; `on_change` is told every change."""
 
     def __init__(
-        self, account: str, clock: Clock, *, on_change: Callable[[Health], None] | None = None
+        self,
+        platform: str,
+        account: str,
+        clock: Clock,
+        *,
+        on_change: Callable[[Health], None] | None = None,
     ) -> None:
-        self._name = f"{PLATFORM}@{account}" if account else PLATFORM
+        self._name = f"{platform}@{account}" if account else platform
         self._clock = clock
         self._on_change = on_change
         self._health = Health(state=HealthState.CONNECTING, since=clock.now())
@@ -40,7 +44,7 @@ class Connection:
             self._set(HealthState.CONNECTING, "")
 
     def heard(self) -> None:
-        """Say that an answer to a poll came."""
+        """Say that the platform gave a sign of life by the way things arrive."""
         self._heard_at = self._clock.monotonic()
         self._set(HealthState.CONNECTED, "")
 
