@@ -5,7 +5,9 @@ from tests.support.chat import hermes
 from tests.support.requirement import requirement
 
 
-@requirement("approval.gate.never_runs_undecided", "case.in5", "cli.contract.exit_codes")
+@requirement(
+    "approval.gate.never_runs_undecided", "case.in5", "cli.contract.exit_codes", "threat.s8"
+)
 def test_only_the_reply_is_printed_and_what_needs_approval_is_refused_with_the_reason(
     house: House,
 ) -> None:
@@ -13,7 +15,7 @@ def test_only_the_reply_is_printed_and_what_needs_approval_is_refused_with_the_r
     house.configure()
     done = hermes(house.path, "chat", "-q", 'call write {"text": "x"}')
     assert done.stdout.startswith("Got: ")
-    assert "mcp__box__write was not run: nobody can be asked on terminal." in done.stdout
+    assert "mcp__box__write was not run: nobody can be asked on terminal: an admin" in done.stdout
     assert len(done.stdout.splitlines()) == 1
     assert (done.returncode, done.stderr) == (0, "")
     assert not house.runs

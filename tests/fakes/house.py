@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gateway.config.home import Home, make_private
+from gateway.config.media import MediaFolder
 from gateway.domain.delivery import Origin
 from gateway.domain.errors import ModelRejected
 from gateway.domain.ids import Actor, Place
-from gateway.domain.message import InboundEvent
+from gateway.domain.message import Attachment, InboundEvent
 from gateway.domain.operations.deliveries import Enqueue
 from gateway.ports import (
     Clock,
@@ -23,6 +25,7 @@ from gateway.ports import (
     Renderer,
     Store,
     Streaming,
+    ToolHost,
     Typing,
 )
 from gateway.ports.signing_in import SigningIn
@@ -59,7 +62,7 @@ def access() -> Access:
 
 @dataclass(slots=True, kw_only=True)
 class House:
-    """What a test sees of a running runtime."""
+    """What a test sees of a running runtime; `tools` are empty where it runs real servers."""
 
     path: Path
     store: Store
@@ -70,8 +73,17 @@ class House:
     log: ListedLog
     _n: "itertools.count[int]" = field(default_factory=itertools.count)
 
-    async def say(self, text: str, *, place: Place | None = None, sender: Actor = ANNA) -> None:
-        await self._emit(message(text, n=next(self._n), place=place, sender=sender))
+    async def say(
+        self,
+        text: str,
+        *,
+        place: Place | None = None,
+        sender: Actor = ANNA,
+        files: tuple[Attachment, ...] = (),
+        album: str = "",
+    ) -> None:
+        said = message(text, n=next(self._n), place=place, sender=sender, files=files, album=album)
+        await self._emit(said)
 
     async def give(
         self, name: str, argument: str = "", *, place: Place | None = None, sender: Actor = ANNA
@@ -119,7 +131,7 @@ async def running(
     home: Path,
     model: ModelProvider,
     *,
-    tools: FakeTools | None = None,
+    tools: ToolHost | None = None,
     adapter: Loopback | None = None,
     config: RuntimeConfig | None = None,
     clock: Clock | None = None,
@@ -150,6 +162,8 @@ async def running(
                 host=host,
                 adapters=[chats],
                 renderers={PLATFORM: renderer or LoopbackRenderer()},
+                fetching={(PLATFORM, ""): chats},
+                media=folder_in(home),
                 typing={(PLATFORM, ""): typing} if typing is not None else {},
                 streaming={(PLATFORM, ""): streaming} if streaming is not None else {},
                 reacting={(PLATFORM, ""): reacting} if reacting is not None else {},
@@ -171,7 +185,7 @@ async def running(
             readers=opened.readers,
             runtime=runtime,
             adapter=chats,
-            tools=host,
+            tools=host if isinstance(host, FakeTools) else FakeTools(),
             log=log,
             _n=itertools.count(first),
         )
@@ -186,6 +200,12 @@ def found(models: Mapping[str, ModelProvider], name: str) -> ModelProvider:
     if name not in models:
         raise ModelRejected(name, "nobody serves it")
     return models[name]
+
+
+def folder_in(home: Path) -> MediaFolder:
+    """The media folder of a home."""
+    make_private(Home(home).media)
+    return MediaFolder(Home(home))
 
 
 def enqueue(place: Place, text: str, *, key: str) -> Enqueue:

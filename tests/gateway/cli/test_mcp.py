@@ -247,7 +247,7 @@ def test_a_call_that_a_policy_holds_back_contacts_nobody(
     assert (configured.started, configured.ran) == (0, [])
 
 
-@requirement("design.mcp.call")
+@requirement("design.mcp.call", "threat.s8", "case.ap6")
 @pytest.mark.parametrize("tool", ["write", "mcp__notes__write", "write_quietly"])
 def test_a_write_of_an_untrusted_server_does_not_run_without_a_yes(
     tool: str, configured: Configured, capsys: pytest.CaptureFixture[str]

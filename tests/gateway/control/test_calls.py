@@ -9,6 +9,7 @@ from gateway.domain.form import Form
 from gateway.ports import Approver, FormRequest
 from tests.fakes.office import Office, open_office
 from tests.fakes.tools import FakeTools, tool
+from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -33,6 +34,7 @@ async def call(office: Office, **body: object) -> tuple[int, dict[str, Any]]:
         return answer.status, dict(await answer.json())
 
 
+@requirement("threat.s8", "case.ap6")
 async def test_a_call_runs_through_the_gate_and_is_in_the_books(tmp_path: Path) -> None:
     arguments = {"text": "milk", "token": "canary"}
     async with open_office(tmp_path, tools=tools()) as office:
