@@ -9,6 +9,9 @@ import pytest
 from tests.e2e.house import House
 from tests.e2e.on_telegram import ANNA, configure, telegram_with_anna
 from tests.fakes.telegram.process import TelegramProcess
+from tests.mcp_host.hosting import is_alive
+from tests.support.chat import hermes
+from tests.support.eventually import eventually
 from tests.support.gateway import Gateway
 from tests.support.requirement import requirement
 
@@ -44,6 +47,28 @@ def heard(town: TelegramProcess, chat: int, text: str, *, after: int) -> dict[st
 
 def texts(town: TelegramProcess, chat: int) -> str:
     return "\n".join(str(item["text"]) for item in town.do("messages", chat=chat))
+
+
+@requirement("elicitation.legacy_separation", "mcp.stdio.group_ends")
+def test_two_chats_are_asked_at_once_and_a_killed_gateway_leaves_neither_process(
+    house: House, town: TelegramProcess
+) -> None:
+    starts = house.file("starts")
+    unasked = {"policy": {"order": "allow"}}
+    house.serve("--starts", str(starts), tools=unasked, max_connections=2)
+    configure(house, town, allow_from=[str(ANNA), str(BEN)])
+    with Gateway(house.path) as gateway:
+        for person, name in ((ANNA, "Anna"), (BEN, "Ben")):
+            said = order(town, person, f"{name}, one of two?")
+            heard(town, person, f"{name}, one of two?", after=said)
+        told = hermes(house.path, "chat", "-q", "/mcp box").stdout
+        pids = [int(line) for line in house.lines("starts")]
+        assert all(is_alive(pid) for pid in pids)
+        gateway.kill()
+        eventually(lambda: not any(is_alive(pid) for pid in pids), what="no process")
+
+    assert len(pids) == 2
+    assert "its questions keep conversations apart: 2 of at most 2 connections open" in told
 
 
 @requirement("elicitation.legacy_separation")

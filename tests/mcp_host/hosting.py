@@ -116,10 +116,11 @@ class Running:
         *,
         server: str = "s",
         chat: str = "1",
+        platform: str = "telegram",
         person: Person | None = None,
     ) -> ToolResult:
         """Call a tool that takes a text, from a chat."""
-        call = call_of(tool, text, server=server, chat=chat)
+        call = call_of(tool, text, server=server, chat=chat, platform=platform)
         return await self.host.call(call, person or Person(call.arguments))
 
     def status(self, server: str = "s") -> ServerStatus:
@@ -130,13 +131,20 @@ def arguments(text: str) -> CanonicalJson:
     return canonical({"text": text})
 
 
-def call_of(tool: str, text: str = "", *, server: str = "s", chat: str = "1") -> ToolCall:
+def call_of(
+    tool: str,
+    text: str = "",
+    *,
+    server: str = "s",
+    chat: str = "1",
+    platform: str = "telegram",
+) -> ToolCall:
     return ToolCall(
         id="call",
         alias=f"mcp__{server}__{tool}",
         arguments=arguments(text),
-        place=Place(platform="telegram", chat=chat, chat_type=ChatType.DM),
-        requester=Actor(platform="telegram", id="1"),
+        place=Place(platform=platform, chat=chat, chat_type=ChatType.DM),
+        requester=Actor(platform=platform, id="1"),
     )
 
 

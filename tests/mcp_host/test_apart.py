@@ -73,12 +73,12 @@ def shown(person: Person) -> list[str]:
 
 
 def begin(
-    host: Running, person: Person, *, chat: str, tool: str = "ask"
+    host: Running, person: Person, *, chat: str, platform: str = "telegram", tool: str = "ask"
 ) -> asyncio.Task[ToolResult]:
-    return asyncio.create_task(host.call(tool, chat=chat, person=person))
+    return asyncio.create_task(host.call(tool, chat=chat, platform=platform, person=person))
 
 
-@requirement("elicitation.legacy_separation")
+@requirement("elicitation.legacy_separation", "case.el4")
 @pytest.mark.parametrize("reach", [stdio, http])
 async def test_two_chats_are_asked_at_once_each_its_own_question(
     reach: Reach, tmp_path: Path
@@ -86,7 +86,8 @@ async def test_two_chats_are_asked_at_once_each_its_own_question(
     async with reach(tmp_path / "starts", max_connections=2) as entry, running(entry) as host:
         await asks_once(host)
         anna, ben = holding("tea", "anna"), holding("milk", "ben")
-        calls = [begin(host, anna, chat="1"), begin(host, ben, chat="2")]
+        # The same id on two platforms is two chats.
+        calls = [begin(host, anna, chat="1"), begin(host, ben, chat="1", platform="slack")]
         await anna.asked.wait()
         await ben.asked.wait()
         detail = server_detail(host.status())
