@@ -3,6 +3,7 @@
     call TOOL {json}   calls a tool of the server `box` through `tool_call`
     direct TOOL {json} calls it as a function of its own; what is no JSON is sent as it is
     loop TOOL {json}   calls it again whatever comes back
+    grow FILE TEXT     writes half of TEXT, and the rest once there is a FILE
     fail FAULT [N]     fails (for the first N times) with a fault of `tests.fakes.model_script`
 
 Everything else is answered with "You said: …", the answer of a tool with "Got: …".
@@ -20,6 +21,7 @@ from tests.fakes.chat_completions import chat_completions
 from tests.fakes.model_script import Asked, Reply, Script
 
 CALL: Final = re.compile(r"(call|direct|loop) (\S+) (.*)", re.DOTALL)
+GROW: Final = re.compile(r"grow (\S+) (.*)", re.DOTALL)
 FAIL: Final = re.compile(r"fail (\S+)(?: (\d+))?(?: .*)?", re.DOTALL)
 
 
@@ -38,6 +40,8 @@ class Obedient(Script):
         self._looping = None
         if called := CALL.fullmatch(asked.text):
             return self._call(*called.groups())
+        if grows := GROW.fullmatch(asked.text):
+            return Reply(text=grows[2], held=grows[1])
         if failed := FAIL.fullmatch(asked.text):
             return self._fail(asked.text, failed[1], failed[2])
         return Reply(text=f"You said: {asked.text}")

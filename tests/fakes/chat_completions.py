@@ -12,6 +12,7 @@ from typing import cast
 
 from tests.fakes.loopback_http import Answer, Handler, Loopback, Request, serve
 from tests.fakes.model_script import STATUS_FAULTS, Asked, Json, Reply, Script, load_script
+from tests.support.eventually import eventually_async
 
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 
@@ -152,7 +153,9 @@ class _Speaker:
         if fault in {"cut", "ends", "stream_error"}:
             pieces = pieces[: 1 + len(pieces) // 2]
         await self._answer.start_events()
-        for delta in pieces:
+        for number, delta in enumerate(pieces):
+            if self._script.held and number == len(pieces) // 2:
+                await eventually_async(Path(self._script.held).exists, what="the rest may come")
             await self._chunk(delta)
         if fault == "cut":
             self._answer.cut()

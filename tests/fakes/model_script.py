@@ -66,7 +66,10 @@ FAULTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """One answer; `calls` are names with arguments, an object or the raw text to send."""
+    """One answer; `calls` are names with arguments, an object or the raw text to send.
+
+    Streamed, half of it waits until there is a file `held`, if that is named.
+    """
 
     text: str = ""
     calls: tuple[tuple[str, Json | str], ...] = ()
@@ -75,6 +78,7 @@ class Reply:
     delay: float = 0
     finish: str = ""
     piece: int = 4
+    held: str = ""
 
     def __post_init__(self) -> None:
         if self.fault and self.fault not in FAULTS:

@@ -126,6 +126,15 @@ async def messages(town: Town, args: Json) -> Any:
     return [shown(message) for message in found if message.id > after]
 
 
+async def draft(town: Town, args: Json) -> Any:
+    """Return the preview a person sees now; with `contains` once it holds that."""
+    chat = _chat(town, args)
+    if (wanted := args.get("contains")) is not None:
+        seconds = args.get("seconds", WAIT_SECONDS)
+        await town.until(lambda: wanted in (chat.draft or ""), seconds=seconds, what="such a draft")
+    return chat.draft
+
+
 async def wait(town: Town, args: Json) -> Any:
     """Return the first message that fits, once there is one."""
 
@@ -250,6 +259,7 @@ VERBS: Mapping[str, Verb] = {
         press,
         query,
         messages,
+        draft,
         wait,
         fail,
         heal,
