@@ -20,6 +20,7 @@ BENCHES: Final = (
     "help",
     "press",
     "telegram_turn",
+    "parked",
     "idle",
 )
 RESULTS: Final = Path("bench") / "results" / "bench.json"

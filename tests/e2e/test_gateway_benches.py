@@ -4,7 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from bench import idle, press, telegram_turn
+from bench import idle, parked, press, telegram_turn
 from tests.support.requirement import requirement
 
 MUCH_MS = 60_000.0
@@ -30,6 +30,17 @@ def test_a_press_is_timed_until_its_tool_starts(tmp_path: Path) -> None:
         assert all(0 < ms < MUCH_MS for ms in side.all)
         # Each of the three pressed for a run of her own.
         assert side.ran == [chat.id for chat in side.bot.chats]
+
+
+@requirement("case.t13")
+def test_turns_are_timed_beside_a_chat_that_must_wait_and_is_left_alone() -> None:
+    waiting, free, refused = asyncio.run(parked.measure(blocks=1, people=2))
+
+    for side in (waiting, free):
+        assert len(side.all) == 2
+        assert all(0 < ms < MUCH_MS for ms in side.all)
+    assert refused == 1
+    assert waiting.first.replies == []
 
 
 def test_an_idle_gateway_is_watched_beside_its_floors() -> None:
