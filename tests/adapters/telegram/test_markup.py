@@ -314,6 +314,7 @@ def test_a_text_too_long_for_a_card_says_how_much_is_left_out() -> None:
     assert shown > 3000
 
 
+@requirement("threat.s6")
 def test_text_that_steers_or_hides_is_written_out_on_a_card() -> None:
     hidden = "a\u202eb\u200bc\U000e0041"
 

@@ -28,6 +28,7 @@ from gateway.runtime.cards import (
 from gateway.runtime.config import ApprovalsConfig
 from gateway.runtime.redact import redacted, shown_arguments
 from tests.support.clock import NOON
+from tests.support.requirement import requirement
 
 CONFIG = ApprovalsConfig()
 ANA = Actor(platform="telegram", id="1", name="Ana")
@@ -68,6 +69,7 @@ def question(**more: object) -> Question:
     return Question(**(values | more))  # pyright: ignore[reportArgumentType]
 
 
+@requirement("threat.s6", "threat.s5")
 @given(value=st.dictionaries(TEXTS, VALUES, max_size=4))
 def test_what_is_shown_reads_back_to_what_runs_and_hides_nothing(value: dict[str, object]) -> None:
     arguments = canonical(value)
@@ -97,6 +99,7 @@ def test_secrets_are_hidden_by_key_name_at_any_depth() -> None:
     assert redacted(value, redact=()) == value
 
 
+@requirement("approval.card")
 def test_a_card_says_who_asks_what_exactly_and_until_when() -> None:
     asked = question(server="no\u202etes", tool="add\nnote")
     prompt = approval_prompt(asked.body, asked.actions)
@@ -120,6 +123,7 @@ def test_a_closed_card_keeps_its_words_and_has_no_buttons() -> None:
     assert view.arguments
 
 
+@requirement("approval.card.closed")
 def test_every_ending_says_what_by_whom_and_when() -> None:
     at = NOON.astimezone().strftime("%H:%M")
 
