@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from gateway.config.home import Home
     from gateway.config.load import Loaded
     from gateway.control.client import SocketClient
+    from mcp_host.bridge.address import Address
     from mcp_host.bridge.ports import BridgePorts
     from mcp_host.bridge.server import Bridge
     from store.readers import OpenReaders
@@ -28,14 +30,41 @@ AGAIN_SECONDS: Final = 2.0
 """Between looks for a gateway; meanwhile commits are seen in the files."""
 
 
-async def serve_bridge(
-    home: "Home", loaded: "Loaded", *, environ: Mapping[str, str], working: Path
-) -> "signal.Signals | None":
-    """Serve on standard input and output until that ends or a signal comes, which is returned."""
-    from mcp_host.bridge.stdio import serve_stdio
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listen:
+    """Serving over HTTP: where, for whom, and who is told the URL."""
 
+    address: "Address"
+    token: str
+    listening: Callable[[str], None]
+
+
+async def serve_bridge(
+    home: "Home",
+    loaded: "Loaded",
+    *,
+    environ: Mapping[str, str],
+    working: Path,
+    listen: Listen | None = None,
+) -> "signal.Signals | None":
+    """Serve on standard input and output until that ends, or over HTTP; return what signal came.
+
+    Raises:
+        CannotListen: The address is taken, or none of ours.
+    """
     async with open_bridge(home, loaded, environ=environ, working=working) as bridge:
-        return await serve_stdio(bridge.build())
+        if listen is None:
+            from mcp_host.bridge.stdio import serve_stdio
+
+            return await serve_stdio(bridge.build())
+        from mcp_host.bridge.http import serve_http
+
+        return await serve_http(
+            bridge.build(),
+            address=listen.address,
+            token=listen.token,
+            listening=listen.listening,
+        )
 
 
 @asynccontextmanager

@@ -4,14 +4,13 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any, Final
 
 import anyio
 from mcp.server.lowlevel import Server
 
 from mcp_host.bridge.pipes import open_pipes
+from mcp_host.bridge.signals import ending_signals
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +26,7 @@ async def serve_stdio(server: Server[dict[str, Any]]) -> signal.Signals | None:
 
     Calls under way are given up then: they hold nothing that could be lost.
     """
-    with _signals() as received:
+    with ending_signals() as received:
         serving = asyncio.create_task(_serve(server), name="bridge:stdio")
         ended = asyncio.create_task(_told_to_end(received), name="bridge:ending")
         await asyncio.wait({serving, ended}, return_when=asyncio.FIRST_COMPLETED)
@@ -65,22 +64,3 @@ async def _told_to_end(received: asyncio.Future[signal.Signals]) -> signal.Signa
             logger.warning("whoever started this process is gone")
             return signal.SIGHUP
     return received.result()
-
-
-@contextmanager
-def _signals() -> Generator[asyncio.Future[signal.Signals]]:
-    loop = asyncio.get_running_loop()
-    received: asyncio.Future[signal.Signals] = loop.create_future()
-
-    def receive(which: signal.Signals) -> None:
-        if not received.done():
-            received.set_result(which)
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    for number in numbers:
-        loop.add_signal_handler(number, receive, number)
-    try:
-        yield received
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
