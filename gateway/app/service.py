@@ -308,6 +308,7 @@ def _desk(parts: _Parts, runtime: "Runtime", heartbeat: "Heartbeat") -> "Desk":
             renderers=runtime.renderers,
             health=health,
             bridge_may=config.mcp_serve.allows,
+            media=parts.media,
             wakeups=runtime.wakeups,
             commits=parts.commits,
             clock=clock,

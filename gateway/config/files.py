@@ -21,7 +21,7 @@ def replace_file(path: Path, text: str) -> None:
     except OSError:
         fresh.unlink()
         raise
-    _sync_directory(target.parent)
+    sync_directory(target.parent)
 
 
 def create_file(path: Path, text: str) -> bool:
@@ -45,7 +45,7 @@ def create_file(path: Path, text: str) -> bool:
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
     return True
 
 
@@ -63,7 +63,12 @@ def _write_beside(target: Path, text: str) -> Path:
     return fresh
 
 
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable.
+
+    Raises:
+        OSError: It cannot be done.
+    """
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -4,13 +4,15 @@ import asyncio
 import hashlib
 import os
 import secrets
+import threading
 from collections.abc import AsyncIterable, Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import BinaryIO, Final, TypeVar
 
 from gateway.config.chosen import open_chosen
+from gateway.config.files import sync_directory
 from gateway.config.home import FILE_MODE, Home
 from gateway.domain.errors import FileTooLarge, FileUnreadable, FileUnwritable
 from gateway.domain.files import Kept, is_key
@@ -41,15 +43,16 @@ class MediaFolder:
     async def keep(self, pieces: AsyncIterable[bytes], *, key: str, limit: int) -> Kept:
         """Write a file piece by piece, whole or not at all."""
         target = self.path(key)
-        fresh = await _writing(_Fresh, self._folder)
+        fresh = _Fresh(self._folder)
         try:
+            await _writing(fresh.open)
             async for piece in pieces:
                 if fresh.size + len(piece) > limit:
                     raise FileTooLarge(limit)
                 await _writing(fresh.add, piece)
             await _writing(fresh.put, target)
         except BaseException:
-            # Not in a thread: a cancelled task could not wait for it.
+            # Not in a thread: a task that is cancelled could not wait for it.
             fresh.drop()
             raise
         return Kept(key=key, size=fresh.size, sha256=fresh.sha256)
@@ -104,6 +107,7 @@ class MediaFolder:
                 raise FileTooLarge(limit, size)
             fresh = _Fresh(self._folder)
             try:
+                fresh.open()
                 # It may grow while it is read.
                 while piece := file.read(min(PIECE_BYTES, limit - fresh.size + 1)):
                     if fresh.size + len(piece) > limit:
@@ -117,42 +121,59 @@ class MediaFolder:
 
 
 class _Fresh:
-    """A file that nobody sees under its name before it is whole."""
+    """A file that nobody sees under its name before it is whole.
+
+    Whoever waits for a step in a thread may be cancelled while the step goes on: the lock lets `drop`
+    wait for it, and nothing is begun after that.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / f"{HALF_WRITTEN}{secrets.token_hex(8)}"
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
-        self._file = os.fdopen(descriptor, "wb")
+        self._file: BinaryIO | None = None
         self._digest = hashlib.sha256()
+        self._busy = threading.Lock()
+        self._dropped = False
         self.size = 0
 
     @property
     def sha256(self) -> str:
         return self._digest.hexdigest()
 
+    def open(self) -> None:
+        with self._busy:
+            if self._dropped:
+                return
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            self._file = os.fdopen(os.open(self._path, flags, FILE_MODE), "wb")
+
     def add(self, piece: bytes) -> None:
-        self._file.write(piece)
-        self._digest.update(piece)
-        self.size += len(piece)
+        with self._busy:
+            if self._file is None or self._dropped:
+                return
+            self._file.write(piece)
+            self._digest.update(piece)
+            self.size += len(piece)
 
     def put(self, target: Path) -> None:
         """Make it durable under its name."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        self._path.replace(target)
-        directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        with self._busy:
+            if self._file is None or self._dropped:
+                return
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._path.replace(target)
+            sync_directory(target.parent)
 
     def drop(self) -> None:
-        """Leave nothing of it."""
-        with suppress(OSError):
-            self._file.close()
-        with suppress(OSError):
-            self._path.unlink(missing_ok=True)
+        """Leave nothing of it that is not under its name yet."""
+        with self._busy:
+            self._dropped = True
+            with suppress(OSError):
+                if self._file is not None:
+                    self._file.close()
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
 
 
 async def _writing(run: Callable[..., Value], *args: object) -> Value:

@@ -28,14 +28,16 @@ class SendRoutes:
         body = await read_body(request)
         if self._desk.leaving():
             raise Problem("stopping", "the gateway is stopping; nothing was sent")
-        body.refuse("attachments")
+        attachments = body.texts("attachments")
         origin = _ORIGINS.get(body.text_or("origin", "cli"))
         if origin is None:
             raise Problem("invalid_arguments", "origin must be cli or bridge")
         sent = await self._desk.sending.send(
             SendRequest(
                 target=body.text("target"),
-                text=body.text("message"),
+                # A file says enough by itself.
+                text=body.text_or("message", "") if attachments else body.text("message"),
+                attachments=attachments,
                 idempotency_key=body.text_or("idempotency_key", "") or None,
                 origin=origin,
                 wait_ms=max(0, min(body.number("wait_ms", default=DEFAULT_WAIT_MS), MAX_WAIT_MS)),

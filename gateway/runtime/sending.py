@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.domain.conversation import Ambiguous, Channel
-from gateway.domain.delivery import DeliveryStatus, Origin
+from gateway.domain.delivery import DeliveryStatus, Origin, ids_in
+from gateway.domain.errors import StoreBusy
+from gateway.domain.files import listed
 from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import DeliveryId, Place
 from gateway.domain.operations.deliveries import Enqueue
@@ -16,12 +18,14 @@ from gateway.ports import (
     Clock,
     Deliveries,
     DeliveryStore,
+    Media,
     Renderer,
     SendRequest,
     SendResult,
 )
 from gateway.runtime.cards import one_line
 from gateway.runtime.commits import Commits
+from gateway.runtime.outgoing import NotTaken, parts_of, take_files
 from gateway.runtime.rates import Rate
 from gateway.runtime.wakeups import Wakeups
 
@@ -47,7 +51,7 @@ class SendRefused:
 class Sending:
     """`health` says how an account is, None when this gateway does not run it.
 
-    `bridge_may` says whether other agents may send to a channel.
+    `bridge_may` says whether other agents may send to a channel; `media` keeps the files that go.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Sending:
         renderers: Mapping[str, Renderer],
         health: Callable[[str, str], Health | None],
         bridge_may: Callable[[Channel], bool],
+        media: Media,
         wakeups: Wakeups,
         commits: Commits,
         clock: Clock,
@@ -70,6 +75,7 @@ class Sending:
         self._health = health
         self._bridge_may = bridge_may
         self._bridge_rate = Rate(BRIDGE_PER_MINUTE, clock)
+        self._media = media
         self._wakeups = wakeups
         self._commits = commits
 
@@ -93,24 +99,51 @@ class Sending:
         refused = self._unreachable(place)
         if refused is not None or renderer is None:
             return refused or _not_run(place.platform)
-        parts = renderer.text(request.text)
-        if not parts:
-            return SendRefused(code="invalid_arguments", sentence="the message is empty")
         key = request.idempotency_key or secrets.token_hex(16)
         group_key = f"{request.origin.value}:{key}"
-        enqueued = await self._store.enqueue(
-            Enqueue(
-                place=place,
-                group_key=group_key,
-                parts=parts,
-                origin=request.origin,
-                note=request.text,
-            )
-        )
+        queued = await self._queued(place, group_key, request, renderer)
+        if isinstance(queued, SendRefused):
+            return queued
         self._wakeups.deliveries()
         return await self._confirmed(
-            place, group_key, enqueued.ids[0], wait_ms=min(request.wait_ms, MAX_WAIT_MS)
+            place, group_key, queued, wait_ms=min(request.wait_ms, MAX_WAIT_MS)
         )
+
+    async def _queued(
+        self, place: Place, group_key: str, request: SendRequest, renderer: Renderer
+    ) -> DeliveryId | SendRefused:
+        """Return the first delivery of a message, which is in the outbox now or was before."""
+        known = await self._deliveries.group(group_key)
+        if known:
+            return known[0].id
+        files = await take_files(
+            request.attachments,
+            media=self._media,
+            platform=place.platform,
+            limits=renderer.capabilities.files,
+        )
+        if isinstance(files, NotTaken):
+            return SendRefused(code=files.code, sentence=files.sentence)
+        parts = parts_of(request.text, files, renderer=renderer, where=self._media.path)
+        if not parts:
+            return SendRefused(code="invalid_arguments", sentence="the message is empty")
+        message = Enqueue(
+            place=place,
+            group_key=group_key,
+            parts=parts,
+            origin=request.origin,
+            note=request.text or f"({listed([file.name for file in files])})",
+        )
+        copies = [file.key for file in files]
+        try:
+            queued = await self._store.enqueue(message)
+        except StoreBusy:
+            await self._media.remove(copies)
+            raise
+        if queued.known:
+            # Another request with the same key was quicker.
+            await self._media.remove(copies)
+        return queued.ids[0]
 
     def _refused_to_bridge(self, channel: Channel) -> SendRefused | None:
         if not self._bridge_may(channel):
@@ -149,7 +182,7 @@ class Sending:
             platform=place.platform,
             chat=place.chat,
             thread=place.thread,
-            message_ids=tuple(row.native_id or "" for row in rows),
+            message_ids=tuple(each for row in rows for each in ids_in(row.native_id or "")),
             delivery=delivery,
         )
 

@@ -3,17 +3,21 @@
 import asyncio
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from gateway.domain.delivery import Delivery, DeliveryKind, Part, Receipt
+from gateway.domain.errors import FileGone
+from gateway.domain.files import FileLimits
 from gateway.domain.ids import Actor, ChatType, Place
-from gateway.domain.message import ButtonPressed, CommandGiven, InboundMessage
+from gateway.domain.message import Attachment, ButtonPressed, CommandGiven, InboundMessage
 from gateway.ports import Capabilities, CardView, EventSink
 from tests.support.clock import NOON
 
 PLATFORM = "loop"
 ANNA = Actor(platform=PLATFORM, id="1", name="Anna")
+FILE_LIMITS = FileLimits(file=5_000, image=1_000, album=3, caption=20)
 BEN = Actor(platform=PLATFORM, id="2", name="Ben")
 
 
@@ -23,7 +27,11 @@ def chat(number: int = 1) -> Place:
 
 @dataclass(slots=True, kw_only=True)
 class Loopback:
-    """Implements `Adapter`; `on_send` may raise, wait, or look around before a send counts."""
+    """Implements `Adapter` and `FileFetching`.
+
+    `on_send` may raise, wait, or look around before a send counts. `files` by their `ref`: what they
+    hold in pieces, or what is raised; `gate` holds up all of them, `fetched` says what was asked.
+    """
 
     sent: list[Delivery] = field(default_factory=list[Delivery])
     settled: list[Delivery] = field(default_factory=list[Delivery])
@@ -36,6 +44,14 @@ class Loopback:
     _ids: "itertools.count[int]" = field(default_factory=itertools.count)
     _numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
     sink: EventSink | None = None
+    files: dict[str, Sequence[bytes] | Exception] = field(
+        default_factory=dict[str, "Sequence[bytes] | Exception"]
+    )
+    fetched: list[str] = field(default_factory=list[str])
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.gate.set()
 
     @property
     def platform(self) -> str:
@@ -63,6 +79,17 @@ class Loopback:
         self.settled.append(delivery)
         return self.on_settle(delivery) if self.on_settle else None
 
+    @asynccontextmanager
+    async def fetch(self, file: Attachment) -> AsyncGenerator[AsyncIterator[bytes]]:
+        ref = file.ref or ""
+        self.fetched.append(ref)
+        self._news.set()
+        await self.gate.wait()
+        held = self.files.get(ref, FileGone(PLATFORM))
+        if isinstance(held, Exception):
+            raise held
+        yield _pieces(held)
+
     def texts(self, place: Place | None = None) -> list[str]:
         """What people read as replies, in the order it was sent."""
         return [
@@ -82,8 +109,19 @@ class Loopback:
                 await self._news.wait()
 
 
+async def _pieces(held: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for piece in held:
+        yield piece
+
+
 def message(
-    text: str, *, n: int, place: Place | None = None, sender: Actor = ANNA
+    text: str,
+    *,
+    n: int,
+    place: Place | None = None,
+    sender: Actor = ANNA,
+    files: tuple[Attachment, ...] = (),
+    album: str = "",
 ) -> InboundMessage:
     where = place or chat()
     return InboundMessage(
@@ -93,6 +131,8 @@ def message(
         sender=sender,
         sent_at=NOON,
         text=text,
+        attachments=files,
+        album=album,
     )
 
 
@@ -131,7 +171,7 @@ class LoopbackRenderer:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(max_text=None, buttons=True, edits=True)
+        return Capabilities(max_text=None, buttons=True, edits=True, files=FILE_LIMITS)
 
     def text(self, markdown: str) -> tuple[Part, ...]:
         return (Part(kind=DeliveryKind.TEXT, body=markdown),) if markdown.strip() else ()

@@ -32,6 +32,7 @@ from gateway.runtime.status import StatusBoard
 from mcp_host.bridge.config import BridgeConfig
 from store import open_store
 from tests.fakes.agent_log import ListedLog
+from tests.fakes.house import folder_in
 from tests.fakes.loopback import ANNA, BEN, PLATFORM, Loopback, LoopbackRenderer, message
 from tests.fakes.model import ScriptedModel
 from tests.fakes.tools import FakeTools
@@ -91,6 +92,7 @@ async def open_office(
     health = {(PLATFORM, ""): CONNECTED}
     store_health = [StoreHealth()]
     stopped: list[bool] = []
+    media = folder_in(home)
     config, agents = approvals or ApprovalsConfig(), bridge or BridgeConfig()
     opened = open_store(home / "state.db", clock=clock, on_commit=commits.ring)
     async with opened as store, asyncio.TaskGroup() as tasks:
@@ -102,6 +104,8 @@ async def open_office(
                 host=host,
                 adapters=[terminals, chat],
                 renderers={PLATFORM: LoopbackRenderer(), TERMINAL: TerminalRenderer()},
+                fetching={(PLATFORM, ""): chat},
+                media=media,
             ),
             access=Access(
                 AccessConfig(),
@@ -146,6 +150,7 @@ async def open_office(
                     CONNECTED if name == TERMINAL else board.health(name, account)
                 ),
                 bridge_may=agents.allows,
+                media=media,
                 wakeups=runtime.wakeups,
                 commits=commits,
                 clock=clock,

@@ -1,3 +1,4 @@
+import asyncio
 import os
 import stat
 from collections.abc import AsyncIterator, Iterable
@@ -192,3 +193,21 @@ async def test_files_of_long_ago_are_found_and_half_written_ones_go(
 
     assert found == ["in-1"]
     assert names(home.media) == [f"{HALF_WRITTEN}b", "a stranger's", "in-2"]
+
+
+async def test_a_write_that_is_cancelled_at_any_moment_leaves_nothing(
+    home: Home, media: MediaFolder
+) -> None:
+    async def slow() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b"x"
+            await asyncio.sleep(0)
+
+    for turns in range(60):
+        task = asyncio.create_task(media.keep(slow(), key="in-1", limit=LIMIT))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    assert set(names(home.media)) <= {"in-1"}

@@ -194,10 +194,6 @@ async def test_the_same_key_again_sends_nothing_new(tmp_path: Path) -> None:
     [
         (SendRequest(target="loop:1", text="  "), "message is missing"),
         (SendRequest(target="", text="x"), "target is missing"),
-        (
-            SendRequest(target="loop:1", text="x", attachments=("a",)),
-            "attachments is not supported",
-        ),
     ],
 )
 async def test_an_empty_message_is_never_sent(
