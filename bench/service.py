@@ -70,6 +70,8 @@ async def gateway_of(
         "token": bot.driver.token,
         "base_url": town.base_url,
         "allow_from": [str(chat.id) for chat in bot.chats],
+        # The bots beside it answer in one piece as well.
+        "streaming": False,
     }
     # What is measured writes faster than people do.
     unhurried = {"rate": {"user_per_minute": 0, "chat_per_minute": 0}}
