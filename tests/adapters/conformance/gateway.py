@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gateway.app.platforms import open_platforms
+from gateway.config.home import Home
+from gateway.config.media import MediaFolder
 from gateway.config.schema import Config
 from gateway.domain.question import Approvers
 from gateway.ports import ModelProvider, ToolHost
@@ -57,14 +59,17 @@ async def living(
     """
     sections.setdefault("access", AccessConfig(rate=UNHURRIED))
     config = Config(workspace=home, platforms=platforms, **sections)
-    clock = SystemClock()
+    clock, where = SystemClock(), Home(home)
+    where.create()
+    media = MediaFolder(where)
     async with AsyncExitStack() as stack:
-        opened = await stack.enter_async_context(open_store(home / "state.db", clock=clock))
+        opened = await stack.enter_async_context(open_store(where.state_db, clock=clock))
         found = await open_platforms(
             config,
             environ={"XDG_RUNTIME_DIR": str(_private(home / "run"))},
             redactor=Redactor(),
             store=opened,
+            media=media,
             clock=clock,
             stack=stack,
         )
@@ -79,7 +84,11 @@ async def living(
                 renderers=found.renderers,
                 budgets=found.budgets if paced else {},
                 answering=found.answering,
+                fetching=found.fetching,
+                media=media,
                 typing=found.typing,
+                streaming=found.streaming,
+                reacting=found.reacting,
             ),
             access=Access(config.access, doors=found.doors),
             clock=clock,
