@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 PROBE_SECONDS: Final = 5.0
 RELIST_SECONDS: Final = 600.0
+STANDS_SECONDS: Final = 5.0
 
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -34,12 +35,14 @@ _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 class Job:
     """Something done every `seconds`, never twice at the same time.
 
-    What was due while the event loop stood or an earlier run went on is done once.
+    What was due while the event loop stood or an earlier run went on is done once. A run that has not
+    ended after `at_most` seconds is given up, so that the next one comes.
     """
 
     name: str
     seconds: float
     run: Callable[[], Awaitable[None]]
+    at_most: float = 60.0
 
 
 def server_jobs(host: "McpHost") -> tuple[Job, ...]:
@@ -65,31 +68,36 @@ async def recurring(jobs: Sequence[Job], clock: Clock) -> AsyncGenerator[None]:
 
 
 class Cadence:
-    """Runs the jobs of one process; `run` is its one task."""
+    """Runs the jobs of one process; `run` is its one task.
 
-    def __init__(self, jobs: Sequence[Job], clock: Clock) -> None:
-        self._jobs = jobs
+    A scheduler that starts nothing for `stands` seconds, twice, is replaced.
+    """
+
+    def __init__(
+        self, jobs: Sequence[Job], clock: Clock, *, stands: float = STANDS_SECONDS
+    ) -> None:
+        self._stands = stands
+        self._jobs = (*jobs, Job(name="pulse", seconds=stands / 5, run=self._beat))
         self._clock = clock
         self._running: set[asyncio.Task[Any]] = set()
         self._scheduler: AsyncIOScheduler | None = None
+        self._pulse = clock.monotonic()
 
     async def run(self) -> None:
         """Run the jobs until cancelled; none of them runs afterwards."""
         library = await load(importlib.import_module, "gateway.app.cadence_library")
-        scheduler: AsyncIOScheduler = library.scheduler(_Steady(self._clock))
-        for job in self._jobs:
-            library.add(scheduler, job.name, self._once(job), job.seconds)
-        scheduler.start()
-        self._scheduler = scheduler
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self._scheduler = None
-            scheduler.shutdown(wait=False)
-            for task in self._running:
-                task.cancel()
-            if self._running:
-                await asyncio.wait(self._running)
+        while True:
+            scheduler: AsyncIOScheduler = library.scheduler(_Steady(self._clock))
+            for job in self._jobs:
+                library.add(scheduler, job.name, self._once(job), job.seconds)
+            scheduler.start()
+            self._scheduler = scheduler
+            try:
+                await self._until_it_stands()
+            finally:
+                self._scheduler = None
+                await self._end(scheduler)
+            logger.error("the scheduler started nothing for %g s: it is replaced", self._stands)
 
     @property
     def started(self) -> bool:
@@ -101,6 +109,30 @@ class Cadence:
         if self._scheduler is not None:
             self._scheduler.wakeup()
 
+    async def _beat(self) -> None:
+        self._pulse = self._clock.monotonic()
+
+    async def _until_it_stands(self) -> None:
+        """Return when what is due is not started any more although the event loop turns."""
+        await self._beat()
+        late = 0
+        while late < 2:
+            asleep = self._clock.monotonic()
+            await self._clock.sleep(self._stands)
+            now = self._clock.monotonic()
+            # Where the loop itself stood, nothing could be started; it is looked at twice, since that
+            # may have been short.
+            turned = now - asleep < 2 * self._stands
+            late = late + 1 if turned and now - self._pulse >= self._stands else 0
+
+    async def _end(self, scheduler: "AsyncIOScheduler") -> None:
+        if scheduler.running:
+            scheduler.shutdown(wait=False)
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running)
+
     def _once(self, job: Job) -> Callable[[], Awaitable[None]]:
         async def once() -> None:
             task = asyncio.current_task()
@@ -108,7 +140,10 @@ class Cadence:
                 return
             self._running.add(task)
             try:
-                await job.run()
+                async with asyncio.timeout(job.at_most):
+                    await job.run()
+            except TimeoutError:
+                logger.error("%s did not end within %g s: given up", job.name, job.at_most)
             except Exception:
                 # The next run must come all the same.
                 logger.exception("%s failed", job.name)

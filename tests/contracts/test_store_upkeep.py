@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,7 @@ from gateway.domain.operations.upkeep import (
 from gateway.domain.question import Action, QuestionKind, Surface
 from gateway.domain.tools import AgreedTool, ServerState, ToolSpec
 from store import OpenStore
+from tests.contracts.conftest import StoreFactory
 from tests.contracts.values import (
     ANNA,
     GROUP,
@@ -257,6 +259,23 @@ async def test_a_timer_is_due_once_for_one_worker(opened: OpenStore, clock: Manu
     assert (early, second, gone) == (None, None, None)
     assert first is not None
     assert (first.name, first.kind, first.payload, first.due_at) == ("a", "sweep", {"n": 1}, due)
+
+
+@requirement("case.sc7")
+async def test_a_restart_three_hours_before_a_timer_leaves_its_time_and_it_is_due_once(
+    open_in: StoreFactory, tmp_path: Path, clock: ManualClock
+) -> None:
+    async with open_in(tmp_path, clock) as first:
+        due = clock.now() + timedelta(hours=3)
+        await first.store.put_timer(PutTimer(name="a", kind="sweep", due_at=due))
+    found: list[bool] = []
+    async with open_in(tmp_path, clock) as later:
+        for hours in (0, 2.9, 0.1, 0):
+            clock.advance(hours * 3600)
+            lease = clock.now() + timedelta(minutes=1)
+            found.append(await later.store.claim_timer(worker="w", lease_until=lease) is not None)
+
+    assert found == [False, False, True, False]
 
 
 async def test_a_repeating_timer_comes_again_and_skips_what_was_missed(

@@ -60,7 +60,7 @@ def test_a_server_that_is_added_is_offered_in_the_next_turn_of_a_live_session(
         assert gateway.end() == 0
 
 
-@requirement("mcp.parked.probes")
+@requirement("mcp.parked.probes", "case.sc5")
 def test_a_parked_server_comes_back_by_itself_and_the_heartbeat_goes_on(house: House) -> None:
     broken = house.file("broken")
     broken.touch()

@@ -1,19 +1,22 @@
 """What holds whatever way a server is reached, and while its tools change or its entry goes."""
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from gateway.domain.tools import CallState
+from gateway.domain.tools import CallState, ServerState
 from mcp_host.server_config import ServerConfig
 from tests.fakes.mcp.http_server import ECHO, mcp_server
 from tests.fakes.mcp.sse_server import sse_server
 from tests.mcp_host.hosting import Running, is_alive, legacy, lines_of, running
+from tests.support.clock import ManualClock
 from tests.support.eventually import eventually_async
 from tests.support.requirement import requirement
 
@@ -104,3 +107,38 @@ async def test_a_server_that_goes_while_it_is_called_ends_the_call_and_stays_gon
         assert (await host.call("echo")).state is CallState.ERROR
         await host.host.reload()
         assert len(lines_of(starts)) == 1
+
+
+@requirement("case.tn5")
+async def test_a_tool_is_called_by_the_name_its_server_gave_it() -> None:
+    name = "coding.start/β (x)"
+    async with mcp_server() as server:
+        server.tools.append({**ECHO, "name": name})
+        async with running(ServerConfig.model_validate({"url": server.url})) as host:
+            result = await host.call("coding_start____x_", "go")
+
+    assert result.text == "go"
+    bodies = [cast("dict[str, Any]", request.body) for request in server.requests]
+    called = [body["params"]["name"] for body in bodies if body.get("method") == "tools/call"]
+    assert called == [name]
+
+
+@requirement("case.sc1")
+async def test_a_server_that_is_removed_while_its_process_is_dead_is_never_started_again(
+    tmp_path: Path,
+) -> None:
+    starts = tmp_path / "starts"
+    clock = ManualClock()
+    async with running(legacy("--starts", starts), clock=clock) as host:
+        os.kill(int(lines_of(starts)[0]), signal.SIGKILL)
+        await eventually_async(lambda: host.status().state is ServerState.CONNECTING)
+        del host.wanted["s"]
+        await host.host.reload()
+        for _ in range(20):
+            clock.advance(300)
+            await host.host.probe()
+            await asyncio.sleep(0)
+        gone = await host.call("echo", "x")
+
+    assert len(lines_of(starts)) == 1
+    assert gone.state is CallState.ERROR

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -140,15 +141,77 @@ async def test_the_end_cancels_a_run_and_waits_for_it() -> None:
     assert (job.runs, job.ended) == (1, 1)
 
 
-async def test_on_a_clock_that_moves_nobody_has_to_look() -> None:
-    class RealClock(ManualClock):
-        def monotonic(self) -> float:
-            return time.monotonic()
+class RealClock(ManualClock):
+    """One that moves by itself; it may fail once, inside whatever asks for the time next."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.fails = False
+
+    def monotonic(self) -> float:
+        if self.fails:
+            self.fails = False
+            raise RuntimeError("no time")
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@asynccontextmanager
+async def moving(*jobs: Job, clock: RealClock, stands: float = 60.0) -> AsyncGenerator[Cadence]:
+    cadence = Cadence(jobs, clock, stands=stands)
+    task = asyncio.create_task(cadence.run())
+    try:
+        await eventually_async(lambda: cadence.started)
+        yield cadence
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def test_on_a_clock_that_moves_nobody_has_to_look() -> None:
     job = Counted()
-    task = asyncio.create_task(
-        Cadence([Job(name="job", seconds=0.02, run=job.run)], RealClock()).run()
+    async with moving(Job(name="job", seconds=0.02, run=job.run), clock=RealClock()):
+        await eventually_async(lambda: job.runs >= 3)
+
+
+@requirement("case.sc5")
+async def test_a_job_that_blocks_is_given_up_and_holds_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    blocks, fails, works = Counted(), Counted(fails=True), Counted()
+    blocks.go.clear()
+    jobs = (
+        Job(name="blocks", seconds=0.02, run=blocks.run, at_most=0.2),
+        Job(name="fails", seconds=0.02, run=fails.run),
+        Job(name="works", seconds=0.02, run=works.run),
     )
-    await eventually_async(lambda: job.runs >= 3)
-    task.cancel()
-    await asyncio.wait({task})
+    async with moving(*jobs, clock=RealClock()):
+        await eventually_async(lambda: blocks.runs == 1)
+        before = works.runs
+        await eventually_async(lambda: works.runs > before + 2)
+        await eventually_async(lambda: blocks.runs == 2)
+        assert blocks.ended == 1
+        assert fails.runs > 1
+
+    assert "blocks did not end within 0.2 s: given up" in caplog.messages
+
+
+def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    del loop, context
+
+
+@requirement("case.sc5")
+async def test_a_scheduler_that_has_died_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
+    job, clock = Counted(), RealClock()
+    async with moving(Job(name="job", seconds=0.02, run=job.run), clock=clock, stands=0.5) as all_:
+        await eventually_async(lambda: job.runs >= 2)
+        asyncio.get_running_loop().set_exception_handler(_unheard)
+        clock.fails = True
+        all_.look()
+        await eventually_async(lambda: not clock.fails)
+        died_at = job.runs
+        await eventually_async(lambda: job.runs > died_at + 2)
+
+    assert "the scheduler started nothing for 0.5 s: it is replaced" in caplog.messages
