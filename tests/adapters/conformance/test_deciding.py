@@ -13,6 +13,7 @@ from tests.support.requirement import requirement
 pytestmark = pytest.mark.anyio
 
 STATES = "SELECT state FROM question"
+SHORTS = "SELECT short FROM question"
 
 
 @requirement("platform.telegram.base_url")
@@ -55,6 +56,29 @@ async def test_bystanders_are_told_so_alone_and_change_nothing(
         assert tools.ran == []
         await (await chat.press("Deny", by=ana)).told()
         await chat.until(lambda: "Denied by Ana" in card.text, what="the closed card")
+
+
+@requirement("case.t3", "approval.decide.surfaces")
+@pytest.mark.parametrize("native", [True, False])
+async def test_the_id_a_card_shows_decides_typed_in_a_command(
+    scene: Scene, tmp_path: Path, native: bool
+) -> None:
+    ana, tools = scene.person("Ana"), gated()
+    chat = scene.direct(ana)
+    async with hosting(tmp_path, scene, noting(), tools, people=[ana]):
+        await chat.say("note milk")
+        card = await chat.card("Allow once")
+        ((short,),) = rows(tmp_path / "state.db", SHORTS)
+        assert short in card.text
+        if native:
+            await chat.give("approve", short)
+        else:
+            await chat.say(f"/approve {short}")
+        await chat.reply("Noted.")
+        await chat.until(lambda: not card.labels, what="the closed card")
+
+    assert "Allowed once by Ana" in card.text
+    assert [name for name, _ in tools.ran] == [ADD.name]
 
 
 @requirement("case.t4")
