@@ -155,6 +155,16 @@ class Chat(ABC):
         """What the bot wrote and is still seen."""
         return [message.text for message in self.shown if message.ours]
 
+    @property
+    def draft(self) -> str:
+        """What is seen of a reply and is no message."""
+        return ""
+
+    @property
+    def growing(self) -> str:
+        """What is seen of a reply that is not there yet, if anything is."""
+        return self.draft or next(reversed(self.texts), "")
+
     async def reply(self, words: str) -> Shown:
         """Return the first message of the bot that has these words."""
         return await self.found(lambda message: message.ours and words in message.text, words)

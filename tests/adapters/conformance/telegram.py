@@ -181,6 +181,10 @@ class _Chat(Chat):
         prompts = [m for m in later if m.markup and "force_reply" in m.markup]
         return prompts[-1] if prompts else card.message
 
+    @property
+    def draft(self) -> str:
+        return self.driver.draft or ""
+
     async def until(self, holds: Callable[[], T], *, what: str) -> T:
         return await self.scene.town.until(holds, seconds=WAIT_SECONDS, what=what)
 
