@@ -9,7 +9,7 @@ from gateway.domain.errors import AdapterError, DeliveryDeferred, DeliveryReject
 from gateway.domain.ids import Place, TurnId
 from gateway.domain.preview import REMOVAL, Preview
 from tests.adapters.telegram.rig import TOKEN, Rig, dm, group, rig, topic, unhurried
-from tests.fakes.telegram import Fault, Trouble, flood, refuse
+from tests.fakes.telegram import Fault, Trouble, flood, refuse, telegram_server
 from tests.support.clock import ManualClock
 from tests.support.requirement import requirement
 
@@ -172,6 +172,27 @@ async def test_words_that_nobody_would_see_open_with_a_sign() -> None:
             await opened(run, group(chat.id), "\u200b")
 
             assert chat.texts == ["…"]
+
+
+@requirement("case.t15", "delivery.cosmetic_shed")
+@pytest.mark.parametrize("private", [True, False], ids=["private", "group"])
+async def test_a_reply_that_grows_for_minutes_never_runs_into_the_limits(private: bool) -> None:
+    async with telegram_server() as town:
+        ana, bot = town.user(111, "Ana"), town.bot(TOKEN)
+        chat = town.private(ana, bot=bot) if private else town.supergroup("Home", ana, bot=bot)
+        place = dm() if private else group(chat.id)
+        async with rig(town) as run:
+            message = None if private else (await opened(run, place, "0")).native_id
+            for n in range(1, 40):
+                wait = run.adapter.preview_wait(place)
+                run.clock.advance(wait)
+                town.advance(wait)
+                await run.adapter.show_preview(preview(place, str(n), message=message))
+            await run.say(place, "done")
+
+            assert chat.texts[-1] == "done"
+        refused = [call.method for call in town.calls if call.status == 429]
+        assert refused == []
 
 
 # --- marks --------------------------------------------------------------------------------
