@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from telegram import Update
 
 from adapters.connection import Connection
+from adapters.telegram.albums import Albums
 from adapters.telegram.ids import PLATFORM, SHARED_COUNTER, counter_of, is_private
 from adapters.telegram.inbound import (
     Migration,
@@ -80,6 +81,7 @@ class Feed:
         self._connection = connection
         self._clock = clock
         self._seen = seen
+        self._albums = Albums()
 
     def backlog(self, *, waits: bool) -> None:
         """Say whether more of what we missed is about to come."""
@@ -101,7 +103,7 @@ class Feed:
                     return False
                 waiting = []
                 await self._persist(lambda move=move: self._move_chat(move))
-            event = await self._event(update)
+            event = self._albums.meant(await self._event(update))
             if event is not None:
                 waiting.append((event, position_of(update)))
         return await self._store(waiting, patient=patient)

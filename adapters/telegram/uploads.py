@@ -91,4 +91,9 @@ class Upload:
             raise DeliveryRejected(PLATFORM, f"{file.name} is not kept any more") from error
         stack.enter_context(source)
         # Read while it is sent, never as a whole.
-        return InputFile(source, filename=safe_name(file.name), read_file_handle=False)
+        return InputFile(
+            source,
+            filename=safe_name(file.name),
+            attach=len(self._files) > 1,
+            read_file_handle=False,
+        )

@@ -124,6 +124,7 @@ class Rig:
             kind=part.kind,
             body=part.body,
             payload=part.payload,
+            files=part.files,
             key=f"g{number}:0",
             attempt=1,
             edits=edits,
