@@ -32,7 +32,7 @@ class HermesGroup(LazyGroup):
         ),
         "gateway": LazyCommand(
             target="gateway.cli.gateway:app",
-            help="Run the gateway, or ask and end the running one.",
+            help="Run the gateway, set it up, or ask and end the running one.",
         ),
         "mcp": LazyCommand(
             target="gateway.cli.mcp:app",

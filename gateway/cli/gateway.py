@@ -1,4 +1,4 @@
-"""`hermes gateway`: the service in the foreground, how it is, and how to end it."""
+"""`hermes gateway`: the service in the foreground, setting it up, how it is, and how to end it."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +9,7 @@ import typer
 from gateway.cli.errors import CommandFailed, ExitCode
 from gateway.cli.invocation import Invocation, home_of, invocation_of
 from gateway.cli.output import print_data, print_json, say
+from gateway.cli.setup import setup
 from gateway.domain.errors import GatewayNotRunning, GatewayRefused
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     invoke_without_command=True,
-    help="Run the gateway, or ask and end the running one.",
+    help="Run the gateway, set it up, or ask and end the running one.",
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -30,7 +31,7 @@ STOP_SECONDS: Final = 20.0
 
 @app.callback()
 def gateway(ctx: typer.Context) -> None:
-    """Run the gateway, or ask and end the running one."""
+    """Run the gateway, set it up, or ask and end the running one."""
     if ctx.invoked_subcommand is None:
         _run(invocation_of(ctx))
 
@@ -39,6 +40,9 @@ def gateway(ctx: typer.Context) -> None:
 def run(ctx: typer.Context) -> None:
     """Run the service in the foreground; logs go to stderr, SIGTERM or Ctrl-C ends it."""
     _run(invocation_of(ctx))
+
+
+app.command()(setup)
 
 
 @app.command()

@@ -71,8 +71,17 @@ def confirm(question: str) -> None:
 
 def write(ctx: typer.Context, home: "Home", changes: "Mapping[tuple[str, ...], object]") -> None:
     """Write changes of config.yaml, unless they make it worse."""
+    from gateway.config.writer import save
+
+    save(home, changed_text(ctx, home, changes))
+
+
+def changed_text(
+    ctx: typer.Context, home: "Home", changes: "Mapping[tuple[str, ...], object]"
+) -> str:
+    """Return config.yaml with changes, unless they make it worse."""
     from gateway.config.load import check
-    from gateway.config.writer import edited, save
+    from gateway.config.writer import edited
 
     environ = invocation_of(ctx).environ
     before = check(home, environ=environ).items
@@ -81,4 +90,4 @@ def write(ctx: typer.Context, home: "Home", changes: "Mapping[tuple[str, ...], o
     wrong = [item for item in after.errors if item not in before]
     if wrong:
         raise CommandFailed(f"nothing was changed: {wrong[0].path}: {wrong[0].message}")
-    save(home, text)
+    return text

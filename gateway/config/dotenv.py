@@ -1,4 +1,7 @@
-"""The profile's `.env`: `KEY=VALUE` lines, `export`, comments and quotes. Expands nothing."""
+"""The profile's `.env`: `KEY=VALUE` lines, `export`, comments and quotes. Expands nothing.
+
+Writing changes the lines of the given variables alone.
+"""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from gateway.domain.errors import ConfigError
+from gateway.config.files import replace_file
+from gateway.domain.errors import ConfigError, HomeError
 from gateway.domain.findings import Finding, warning
 
 MAX_BYTES: Final = 1024 * 1024
@@ -16,6 +20,8 @@ _LINE: Final = re.compile(
 )
 _SINGLE: Final = re.compile(r"'(?P<text>[^']*)'\s*(?:#.*)?")
 _DOUBLE: Final = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"\s*(?:#.*)?')
+_PLAIN: Final = re.compile(r"[\w./:@%+,=~-]*", re.ASCII)
+_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ESCAPE: Final = re.compile(r"\\(.)")
 _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -67,6 +73,57 @@ def parse_env(text: str, *, name: str = ".env") -> EnvFile:
             continue
         variables[found["name"]] = value
     return EnvFile(variables=variables, findings=tuple(findings))
+
+
+def write_env_file(path: Path, variables: Mapping[str, str]) -> None:
+    """Set variables of a `.env`, made with 0600 when there is none; its other lines stay.
+
+    Raises:
+        ConfigError: The file cannot be read, or a value holds a line feed or a NUL.
+        HomeError: It cannot be written.
+    """
+    read_env_file(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
+        replace_file(path, with_variables(text, variables))
+    except OSError as cause:
+        problem = f".env cannot be written ({cause.strerror})"
+        raise HomeError(str(path.parent), problem) from cause
+
+
+def with_variables(text: str, variables: Mapping[str, str]) -> str:
+    """Return the text of a `.env` with variables set, each where its line is, else at the end.
+
+    Raises:
+        ConfigError: A name is none, or a value holds a line feed or a NUL.
+    """
+    lines = text.split("\n")
+    for name, value in variables.items():
+        if not _NAME.fullmatch(name):
+            raise ConfigError(".env", f"{name} is no name of a variable")
+        if any(mark in value for mark in "\n\r\0"):
+            raise ConfigError(".env", f"the value of {name} holds a line feed or a NUL")
+        line = f"{name}={_written(value)}"
+        # The last of several lines is the one that holds.
+        at = [n for n, each in enumerate(lines) if _name_in(each) == name]
+        if at:
+            lines[at[-1]] = line
+        else:
+            lines[-1:] = [lines[-1], line] if lines[-1].strip() else [line]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _name_in(line: str) -> str | None:
+    found = _LINE.fullmatch(line.strip())
+    return found["name"] if found and not line.strip().startswith("#") else None
+
+
+def _written(value: str) -> str:
+    if _PLAIN.fullmatch(value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _value(text: str) -> str | None:

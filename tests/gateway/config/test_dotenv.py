@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config.dotenv import parse_env, read_env_file
+from gateway.config.dotenv import parse_env, read_env_file, write_env_file
 from gateway.domain.errors import ConfigError
 
 
@@ -53,3 +53,28 @@ def test_a_missing_file_is_empty_and_bad_bytes_are_an_error(tmp_path: Path) -> N
 
 def test_values_do_not_show_in_a_representation() -> None:
     assert "canary" not in repr(parse_env("A=canary"))
+
+
+def test_writing_sets_its_variables_and_leaves_every_other_line(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.write_text("# mine\nA=1\nexport B='two'  # why\nA=3\n#B=commented\nC=x")
+    path.chmod(0o644)
+
+    write_env_file(path, {"A": "new", "B": 'q"\\ #', "D": ""})
+
+    assert path.read_text() == ('# mine\nA=1\nB="q\\"\\\\ #"\nA=new\n#B=commented\nC=x\nD=\n')
+    assert read_env_file(path).variables == {"A": "new", "B": 'q"\\ #', "C": "x", "D": ""}
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_new_file_is_its_owners_alone_and_what_cannot_be_a_line_is_refused(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / ".env"
+    for name, value in (("A B", "x"), ("A", "x\nB=y"), ("A", "\0")):
+        with pytest.raises(ConfigError):
+            write_env_file(path, {name: value})
+    assert not path.exists()
+    write_env_file(path, {"TOKEN": "123:AAx-_"})
+    assert path.read_text() == "TOKEN=123:AAx-_\n"
+    assert path.stat().st_mode & 0o777 == 0o600
