@@ -1,6 +1,7 @@
 """`hermes send` and `hermes approvals` beside one gateway that is on Telegram."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing
@@ -12,6 +13,7 @@ from tests.e2e.house import House, Model
 from tests.e2e.on_telegram import ANNA, asked, configure, sent, telegram_with_anna
 from tests.fakes.telegram.process import TelegramProcess
 from tests.support.chat import hermes
+from tests.support.eventually import eventually
 from tests.support.gateway import Gateway
 from tests.support.requirement import requirement
 
@@ -55,6 +57,69 @@ def test_a_message_is_sent_and_its_id_is_printed(running: House, service: Telegr
     found = json.loads(by_id.stdout)
     assert found["message_id"] == str(sent(service, "by id")[0]["id"])
     assert (found["platform"], found["chat_id"]) == ("telegram", str(ANNA))
+
+
+@requirement("cli.send.attach_list")
+def test_files_go_with_a_message_and_what_cannot_be_sent_is_explained(
+    running: House, service: TelegramProcess, tmp_path: Path
+) -> None:
+    home = running.path
+    (tmp_path / "notes.txt").write_text("milk")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "notes.txt")
+    (tmp_path / "big.bin").touch()
+    os.truncate(tmp_path / "big.bin", 51_000_000)
+
+    both = hermes(
+        home,
+        *("send", "--to", "telegram", "two files", "--json"),
+        *("--attach", str(tmp_path / "notes.txt"), "--attach", str(tmp_path / "link.txt")),
+    )
+    alone = hermes(home, "send", "--to", "telegram", "--attach", str(tmp_path / "notes.txt"))
+    before = _outbox(home)
+    big = hermes(home, "send", "--to", "telegram", "x", "--attach", str(tmp_path / "big.bin"))
+    none = hermes(home, "send", "--to", "telegram", "x", "--attach", str(tmp_path / "none"))
+    own = hermes(home, "send", "--to", "telegram", "x", "--attach", str(home / "config.yaml"))
+
+    ids = json.loads(both.stdout)["message_ids"]
+    shown = {str(item["id"]): item for item in service.do("messages", chat=ANNA)}
+    assert [shown[each]["text"] for each in ids] == ["two files", ""]
+    names = [shown[each]["media"]["document"]["file_name"] for each in ids]
+    # A link that the caller names is followed by the caller.
+    assert names == ["notes.txt", "notes.txt"]
+    assert shown[alone.stdout.strip()]["media"]["document"]["file_size"] == 4
+    said = "big.bin cannot be sent to telegram: it has 51 MB, and 50 MB is the limit"
+    assert said in big.stderr
+    assert "none is not there" in none.stderr
+    assert "config.yaml belongs to the gateway itself and is not sent" in own.stderr
+    assert [done.returncode for done in (both, alone, big, none, own)] == [0, 0, 1, 1, 1]
+    assert _outbox(home) == before
+
+
+@requirement("cli.send.attach_list")
+def test_the_known_targets_are_listed_with_and_without_a_gateway(
+    running: House, service: TelegramProcess, tmp_path: Path
+) -> None:
+    service.do("say", chat=ANNA, text="/status")
+    eventually(lambda: "telegram:111" in hermes(running.path, "send", "--list").stdout)
+
+    plain = hermes(running.path, "send", "--list", "--to", "telegram")
+    listed = json.loads(hermes(running.path, "send", "--list", "--json").stdout)["channels"]
+    other = hermes(running.path, "send", "--list", "--to", "slack")
+    fresh = hermes(tmp_path, "send", "--list")
+    wrong = hermes(running.path, "send", "--list", "text")
+
+    assert plain.stdout == f"telegram:{ANNA}\tAnna (dm, home)\n"
+    assert {
+        "target": f"telegram:{ANNA}",
+        "platform": "telegram",
+        "name": "Anna",
+        "chat_type": "dm",
+        "home": True,
+    } in listed
+    assert (other.stdout, other.returncode) == ("", 0)
+    assert (fresh.stdout, fresh.returncode) == ("", 0)
+    assert "no target is known yet" in fresh.stderr
+    assert wrong.returncode == 2
 
 
 @requirement("target.never_home_fallback", "cli.send.nothing_queued")
