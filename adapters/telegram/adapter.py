@@ -200,7 +200,7 @@ class TelegramAdapter:
 
     async def show_typing(self, place: Place) -> None:
         """Show for some seconds that an answer is being worked on."""
-        await self._sender.show_typing(place)
+        await self._signs.show_typing(place)
 
     async def _leave_alone(self) -> None:
         """Remember which chats an earlier process was to leave alone: the outbox does by itself."""

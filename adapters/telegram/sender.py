@@ -6,7 +6,6 @@ from typing import Final, TypeVar
 
 from telegram import Bot, InputFile, LinkPreviewOptions, Message, ReplyParameters
 from telegram import error as sdk
-from telegram.constants import ChatAction
 
 from adapters.telegram.config import ReplyTo
 from adapters.telegram.errors import (
@@ -132,18 +131,6 @@ class Sender:
             )
         except sdk.TelegramError as error:
             logger.debug("a press could not be answered: %s", type(error).__name__)
-
-    async def show_typing(self, place: Place) -> None:
-        """Show that an answer is being worked on, unless the chat is busy."""
-        if not self._traffic.may_type(place.chat):
-            return
-        try:
-            with self._noting(place.chat):
-                await self._bot.send_chat_action(
-                    chat_id(place), ChatAction.TYPING, message_thread_id=thread_id(place)
-                )
-        except sdk.TelegramError as error:
-            logger.debug("typing could not be shown: %s", type(error).__name__)
 
     # --- kinds --------------------------------------------------------------------------
 

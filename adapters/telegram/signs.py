@@ -6,10 +6,13 @@ fades by itself and is gone with the next message; elsewhere by a silent message
 
 import dataclasses
 import logging
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 from telegram import Bot, LinkPreviewOptions
 from telegram import error as sdk
+from telegram.constants import ChatAction
 
 from adapters.telegram.errors import is_bad_markup, is_not_modified, translate
 from adapters.telegram.ids import PLATFORM, SentIds, chat_id, is_private, thread_id
@@ -32,7 +35,7 @@ _NO_PREVIEW: Final = LinkPreviewOptions(is_disabled=True)
 
 
 class Signs:
-    """Previews and reactions of one bot."""
+    """Previews, reactions and the sign that somebody types, of one bot."""
 
     def __init__(self, bot: Bot, traffic: Traffic) -> None:
         self._bot = bot
@@ -61,18 +64,25 @@ class Signs:
         entities = entities_of(Payload.from_json(part.payload).entities)
         shown = Shown(text=part.body, entities=entities)
         self._traffic.note_preview(preview.place.chat)
-        try:
+        with _in_our_words():
             try:
                 await self._show(preview, shown)
             except sdk.BadRequest as error:
                 if not (entities and is_bad_markup(error)):
                     raise
                 await self._show(preview, shown.plain())
-        except sdk.BadRequest as error:
-            if not is_not_modified(error):
-                raise translate(error) from error
+
+    async def show_typing(self, place: Place) -> None:
+        """Show that an answer is being worked on, unless the chat is busy."""
+        if not self._traffic.may_type(place.chat):
+            return
+        try:
+            with self._traffic.calling(place.chat):
+                await self._bot.send_chat_action(
+                    chat_id(place), ChatAction.TYPING, message_thread_id=thread_id(place)
+                )
         except sdk.TelegramError as error:
-            raise translate(error) from error
+            logger.debug("typing could not be shown: %s", type(error).__name__)
 
     async def show_waiting(self, place: Place, native_id: str) -> bool:
         """Mark a person's message as one that is answered later."""
@@ -113,3 +123,15 @@ class Signs:
                 message_thread_id=thread_id(preview.place),
                 entities=shown.entities,
             )
+
+
+@contextmanager
+def _in_our_words() -> Generator[None]:
+    """Raise our errors for the service's; what is shown so already is no failure."""
+    try:
+        yield
+    except sdk.BadRequest as error:
+        if not is_not_modified(error):
+            raise translate(error) from error
+    except sdk.TelegramError as error:
+        raise translate(error) from error
