@@ -26,7 +26,7 @@ from gateway.ports import Clock, Readers, Renderer
 from gateway.runtime.access import Access
 from gateway.runtime.access_door import Door, Strangers
 from gateway.runtime.backlog import Backlog
-from gateway.runtime.commands import QUEUE, find_command, plain_name
+from gateway.runtime.commands import QUEUE, RETRY, find_command, plain_name
 from gateway.runtime.config import PersonRole, RateConfig
 from gateway.runtime.pairing import PairingDesk
 from gateway.runtime.rates import LONGEST_HOLD_SECONDS, BotLoops, Pace, Quota, Rate
@@ -191,7 +191,7 @@ class Entrance:
 
 
 def _asks_a_model(event: InboundMessage | CommandGiven) -> bool:
-    return isinstance(event, InboundMessage) or plain_name(event.name) == QUEUE
+    return isinstance(event, InboundMessage) or plain_name(event.name) in {QUEUE, RETRY}
 
 
 def _is_worked_off_at_once(event: InboundMessage | CommandGiven) -> bool:

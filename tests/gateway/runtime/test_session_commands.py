@@ -8,6 +8,8 @@ import pytest
 from gateway.domain.ids import ChatType, Place
 from gateway.domain.model import ModelReply, ModelRequest
 from gateway.runtime.assignments import NOTHING_LEFT
+from gateway.runtime.config import RateConfig
+from gateway.runtime.runtime import RuntimeConfig
 from tests.fakes.house import ADMIN, House, running
 from tests.fakes.loopback import ANNA, BEN, PLATFORM
 from tests.fakes.model import ScriptedModel, SlowModel, calls_tool, says
@@ -286,3 +288,16 @@ async def test_a_queued_text_is_answered_alone_and_can_be_retried(tmp_path: Path
         turns = house.rows("SELECT count(*) FROM turn")
 
     assert turns == [(2,)]
+
+
+@requirement("access.rate_quota")
+async def test_a_retry_takes_of_the_days_tokens_as_a_message_does(tmp_path: Path) -> None:
+    config = RuntimeConfig(rate=RateConfig(tokens_per_day=15))
+    model = ScriptedModel([says("one"), says("never")])
+    async with running(tmp_path, model, config=config) as house:
+        await house.say("hello")
+        await answered(house, 1)
+        await house.give("retry")
+        assert "You have used the 15 model tokens" in await answered(house, 2)
+
+    assert len(model.requests) == 1
