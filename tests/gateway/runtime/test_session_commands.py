@@ -7,8 +7,10 @@ import pytest
 
 from gateway.domain.ids import ChatType, Place
 from gateway.domain.model import ModelReply, ModelRequest
+from gateway.runtime.access import Access
+from gateway.runtime.access_door import Door
 from gateway.runtime.assignments import NOTHING_LEFT
-from gateway.runtime.config import RateConfig
+from gateway.runtime.config import AccessConfig, RateConfig
 from gateway.runtime.runtime import RuntimeConfig
 from tests.fakes.house import ADMIN, House, running
 from tests.fakes.loopback import ANNA, BEN, PLATFORM
@@ -294,7 +296,9 @@ async def test_a_queued_text_is_answered_alone_and_can_be_retried(tmp_path: Path
 async def test_a_retry_takes_of_the_days_tokens_as_a_message_does(tmp_path: Path) -> None:
     config = RuntimeConfig(rate=RateConfig(tokens_per_day=15))
     model = ScriptedModel([says("one"), says("never")])
-    async with running(tmp_path, model, config=config) as house:
+    door = Door(people=frozenset({ANNA.id}))
+    judge = Access(AccessConfig(), doors={(PLATFORM, ""): door})
+    async with running(tmp_path, model, config=config, judge=judge) as house:
         await house.say("hello")
         await answered(house, 1)
         await house.give("retry")
