@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gateway.app.lean import UNUSED_ON_PIPES, left_out
 from gateway.app.parts import program_version
 from gateway.domain.canonical import CanonicalJson
 from gateway.domain.errors import ControlError
@@ -52,13 +53,15 @@ async def serve_bridge(
     Raises:
         CannotListen: The address is taken, or none of ours.
     """
-    async with open_bridge(home, loaded, environ=environ, working=working) as bridge:
-        if listen is None:
+    if listen is None:
+        with left_out(UNUSED_ON_PIPES):
             from mcp_host.bridge.stdio import serve_stdio
 
+        async with open_bridge(home, loaded, environ=environ, working=working) as bridge:
             return await serve_stdio(bridge.build())
-        from mcp_host.bridge.http import serve_http
+    from mcp_host.bridge.http import serve_http
 
+    async with open_bridge(home, loaded, environ=environ, working=working) as bridge:
         return await serve_http(
             bridge.build(),
             address=listen.address,

@@ -11,6 +11,10 @@ UNUSED_BY_CHATS: Final = ("httpx._main", "cryptography")
 """What HTTP from the command line is made with, and what reads Telegram passports: 10 MiB."""
 
 
+UNUSED_ON_PIPES: Final = ("httpx2._main", "uvicorn")
+"""What the MCP SDK serves and asks HTTP with from the command line: 4 MiB, and a part of its start."""
+
+
 class _Absent(MetaPathFinder):
     """Says that modules are not installed, to one thread."""
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import anyio
 from mcp.server.lowlevel import Server
 
+from mcp_host.bridge.lingering import Exchange
 from mcp_host.bridge.pipes import open_pipes
 from mcp_host.bridge.signals import ending_signals
 
@@ -46,7 +47,9 @@ async def serve_stdio(server: Server[dict[str, Any]]) -> signal.Signals | None:
 async def _serve(server: Server[dict[str, Any]]) -> None:
     try:
         async with open_pipes() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+            exchange = Exchange(incoming, outgoing)
+            options = server.create_initialization_options()
+            await server.run(exchange.incoming, exchange.outgoing, options)
     except BaseExceptionGroup as group:
         # A client that leaves without reading its answers is no fault of ours.
         _, others = group.split((BrokenPipeError, anyio.BrokenResourceError))

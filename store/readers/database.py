@@ -15,12 +15,13 @@ from typing import Any, Final
 import aiosqlite
 
 from gateway.domain.errors import NotFound, StoreBusy
-from store.codec import RowLike
+from store.codec import RowLike, decode_text
 from store.engine import is_ready, open_reader
 
 POOL_SIZE: Final = 3
 BUSY_SECONDS: Final = 10.0
 """How long a read waits for a lock, and for a connection."""
+_UNDECODABLE: Final = "decode to UTF-8"
 _UNUSED_CHUNK: Final = 64
 """Rows the driver would fetch at a time from a cursor; whole results are fetched here."""
 
@@ -33,7 +34,14 @@ class Read:
 
     async def all(self, statement: str, **values: object) -> Sequence[RowLike]:
         """Return every row of a statement."""
-        rows = list(await self._connection.execute_fetchall(statement, values))
+        try:
+            rows = list(await self._connection.execute_fetchall(statement, values))
+        except sqlite3.OperationalError as error:
+            if _UNDECODABLE not in str(error):
+                raise
+            # From here on this connection reads such text too, and a little slower.
+            self._connection.text_factory = decode_text
+            rows = list(await self._connection.execute_fetchall(statement, values))
         if not rows:
             return rows
         # A row of the driver looks each name up among all of them, again and again.

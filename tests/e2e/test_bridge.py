@@ -8,7 +8,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -123,21 +123,31 @@ def test_it_ends_when_its_client_is_gone_and_somebody_else_holds_its_input(home:
 
 
 @requirement("bridge.exit")
-def test_it_serves_a_file_as_input_too(home: Path, tmp_path: Path) -> None:
-    lines = tmp_path / "lines"
-    lines.write_text(json.dumps(HELLO) + "\n")
+@pytest.mark.parametrize("kind", ["file", "pipe"])
+def test_what_was_asked_before_the_end_of_the_input_is_answered(
+    home: Path, tmp_path: Path, kind: str
+) -> None:
+    calls = [{"jsonrpc": "2.0", "id": n, "method": "tools/list", "params": {}} for n in range(2, 8)]
+    messages = [HELLO, {"jsonrpc": "2.0", "method": "notifications/initialized"}, *calls]
+    text = "".join(json.dumps(message) + "\n" for message in messages)
+    (tmp_path / "lines").write_text(text)
 
-    with lines.open() as source:
-        done = subprocess.run(
+    with (
+        (tmp_path / "lines").open() as source,
+        subprocess.Popen(
             [sys.executable, "-m", "gateway.cli.main", "mcp", "serve"],
-            stdin=source,
-            capture_output=True,
+            stdin=source if kind == "file" else subprocess.PIPE,
+            stdout=subprocess.PIPE,
             env=environment(home),
-            timeout=60,
-            check=True,
-        )
+            text=True,
+        ) as process,
+    ):
+        out, _ = process.communicate(None if kind == "file" else text, timeout=60)
 
-    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "hermes"
+    assert process.returncode == 0
+    answers: list[dict[str, Any]] = [json.loads(line) for line in out.splitlines()]
+    assert sorted(answer["id"] for answer in answers) == list(range(1, 8))
+    assert all("result" in answer for answer in answers)
 
 
 @requirement("case.sv10")
