@@ -89,3 +89,42 @@ async def test_after_a_crash_in_the_middle_it_comes_once_and_alone(
     async with hosting(tmp_path, scene, again, people=[ana], groups=kept):
         again.dictate("Other words", says("Other words."))
         await chat.until(lambda: chat.texts == ["Other words."], what="the reply alone")
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["arrives", "is lost"])
+@KINDS
+async def test_a_send_whose_answer_is_lost_leaves_the_reply_alone(
+    scene: Scene, tmp_path: Path, kind: str, arrives: bool
+) -> None:
+    (ana, chat), model = opened(scene, kind), DictatedModel()
+    async with hosting(tmp_path, scene, model, people=[ana], groups=groups(chat, kind)):
+        await chat.say("hello")
+        await chat.until(lambda: model.requests, what="a request")
+        scene.unanswered(chat, arrives=arrives)
+        model.dictate("First words")
+        await chat.until(lambda: scene.attempts(chat) or chat.growing, what="that it is shown")
+        model.dictate(" and more", says("First words and more."))
+        await chat.until(lambda: chat.texts == ["First words and more."], what="the reply alone")
+        await chat.say("and now?")
+        model.dictate(says("Nothing."))
+        await chat.reply("Nothing.")
+
+    assert chat.texts == ["First words and more.", "Nothing."]
+
+
+@requirement("case.t14")
+@KINDS
+async def test_in_a_chat_that_must_wait_nothing_is_shown_and_only_the_reply_is_sent(
+    scene: Scene, tmp_path: Path, kind: str
+) -> None:
+    (ana, chat), model = opened(scene, kind), DictatedModel()
+    async with hosting(tmp_path, scene, model, people=[ana], groups=groups(chat, kind)):
+        await chat.say("hello")
+        await chat.until(lambda: model.requests, what="a request")
+        scene.park(chat, seconds=3)
+        model.dictate("First words")
+        await chat.until(lambda: scene.attempts(chat) or chat.growing, what="that it is shown")
+        model.dictate(" and more", says("First words and more."))
+        await chat.until(lambda: chat.texts == ["First words and more."], what="the reply alone")
+
+    assert scene.attempts(chat) == 2
