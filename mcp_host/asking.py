@@ -21,6 +21,8 @@ class PersonAsker:
         self._spec = spec
         self._config = config
         self._approver = approver
+        self.notes: list[str] = []
+        """What the model must know: that a question was answered without a person, and why."""
 
     async def answer(self, params: Mapping[str, object]) -> dict[str, object]:
         """Return the raw result of an `elicitation/create` with these parameters."""
@@ -49,7 +51,7 @@ class PersonAsker:
 
     async def _reply(self, params: Mapping[str, object]) -> Reply:
         if not self._config.enabled:
-            return Reply(action=FormAction.DECLINE, reason="forms of this server are switched off")
+            return self._unasked(FormAction.DECLINE, "forms of this server are switched off")
         request = form_request(
             server=self._spec.server,
             server_sha=self._spec.server_sha,
@@ -61,5 +63,13 @@ class PersonAsker:
         answer = await self._approver.elicit(request)
         if request.problem and answer.action is FormAction.ACCEPT:
             # What could not be shown was not agreed to.
-            return Reply(action=FormAction.DECLINE, reason=request.problem)
-        return reply_to(answer, params)
+            return self._unasked(FormAction.DECLINE, request.problem)
+        reply = reply_to(answer, params)
+        if answer.asked and reply.action is answer.action:
+            return reply
+        return self._unasked(reply.action, reply.reason)
+
+    def _unasked(self, action: FormAction, reason: str) -> Reply:
+        words = "declined" if action is FormAction.DECLINE else "not answered"
+        self.notes.append(f"A question of {self._spec.server} was {words}: {reason}.")
+        return Reply(action=action, reason=reason)

@@ -218,7 +218,7 @@ class Dispatch:
         connection, session = await self._session(spec, line)
         config = connection.config
         asker = PersonAsker(spec, config=config.elicitation, approver=line.approver)
-        return await connection.calls.run(
+        returned = await connection.calls.run(
             session,
             spec.name,
             arguments,
@@ -227,6 +227,7 @@ class Dispatch:
             conversation=line.conversation,
             exchange=use if spec.utility else call_tool,
         )
+        return dataclasses.replace(returned, notes=(*returned.notes, *asker.notes))
 
     def _gate(self, spec: ToolSpec) -> Gate:
         config = self._config(spec.server)

@@ -97,7 +97,7 @@ class _Word:
 
     async def elicit(self, request: FormRequest) -> FormAnswer:
         del request
-        return FormAnswer(action=FormAction.CANCEL, reason="nobody can be asked here")
+        return FormAnswer(action=FormAction.CANCEL, reason="nobody can be asked here", asked=False)
 
     async def sample(self, request: SamplingRequest) -> Approval:
         del request

@@ -100,8 +100,12 @@ class FormAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormAnswer:
-    """What a person answered; `content` only with `ACCEPT`, `reason` says why otherwise."""
+    """What a person answered; `content` only with `ACCEPT`, `reason` says why otherwise.
+
+    `asked` is False when it was put to nobody.
+    """
 
     action: FormAction
     content: Mapping[str, object] | None = None
     reason: str = ""
+    asked: bool = True

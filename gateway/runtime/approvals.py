@@ -140,7 +140,7 @@ class ApprovalBroker:
         """
         if request.problem:
             await self._notices.declined(call, request)
-            return FormAnswer(action=FormAction.DECLINE, reason=request.problem)
+            return FormAnswer(action=FormAction.DECLINE, reason=request.problem, asked=False)
         seconds = self._config.timeout if request.timeout is None else request.timeout
         if request.url:
             return await self._open_link(call, request, deadline, seconds=seconds)
@@ -255,7 +255,7 @@ class ApprovalBroker:
         with deadline.paused():
             asked = known or await self._ask_here(draft)
             if isinstance(asked, str):
-                return FormAnswer(action=FormAction.CANCEL, reason=asked)
+                return FormAnswer(action=FormAction.CANCEL, reason=asked, asked=False)
             settled = await self._settled(asked, draft.call)
         return _form_answer_of(settled)
 

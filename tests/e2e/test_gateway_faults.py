@@ -98,7 +98,7 @@ def test_killed_while_the_model_answers_the_question_is_asked_again_and_answered
     assert stored(telegram_home, "assistant", "Fine after slow.") == 1
 
 
-@requirement("fault.f4", "turn.resume.write_never_repeated")
+@requirement("fault.f4", "turn.resume.write_never_repeated", "fault.f9")
 @pytest.mark.parametrize(
     ("point", "runs", "answer"),
     [

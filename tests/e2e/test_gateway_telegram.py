@@ -11,6 +11,7 @@ from tests.e2e.on_telegram import ANNA, asked, configure, telegram_with_anna
 from tests.fakes.telegram.process import TelegramProcess
 from tests.support.eventually import eventually
 from tests.support.gateway import Gateway
+from tests.support.requirement import requirement
 
 BEN: Final = 222
 GROUP: Final = -1001
@@ -87,6 +88,7 @@ def test_a_card_is_allowed_once_and_pressed_again_nothing_happens(
     assert shown(town, ANNA, card)["text"] == closed["text"]
 
 
+@requirement("case.ap1")
 def test_of_two_cards_only_the_pressed_one_is_decided(
     telegram_home: House, town: TelegramProcess
 ) -> None:
@@ -149,6 +151,7 @@ def test_a_bystander_is_refused_and_the_requester_still_decides(
     assert "Allowed once by Anna" in shown(town, GROUP, card)["text"]
 
 
+@requirement("fault.f8")
 def test_an_old_button_works_after_the_gateway_was_killed(
     telegram_home: House, town: TelegramProcess
 ) -> None:

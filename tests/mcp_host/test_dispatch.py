@@ -202,6 +202,7 @@ async def test_arguments_that_are_no_object_run_nothing(wrong: str, tmp_path: Pa
     assert lines_of(runs) == []
 
 
+@requirement("approval.policy")
 async def test_the_policy_of_the_operator_comes_before_trust(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     policy = {"write": "allow", "write_*": "deny", "echo": "ask"}

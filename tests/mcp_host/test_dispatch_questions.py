@@ -24,6 +24,7 @@ from tests.support.requirement import requirement
 pytestmark = pytest.mark.anyio
 
 
+@requirement("case.el11")
 @pytest.mark.parametrize("server", ["legacy", "modern"])
 async def test_an_answered_form_reaches_the_server_and_the_call_runs_once(
     server: str, tmp_path: Path
@@ -42,6 +43,7 @@ async def test_an_answered_form_reaches_the_server_and_the_call_runs_once(
     assert lines_of(runs) == ["order"]
 
 
+@requirement("elicitation.outcomes", "case.el9")
 @pytest.mark.parametrize("server", ["legacy", "modern"])
 @pytest.mark.parametrize("action", [FormAction.DECLINE, FormAction.CANCEL])
 async def test_declining_and_cancelling_are_two_things_on_the_wire(
@@ -60,9 +62,12 @@ async def test_an_answer_the_schema_refuses_never_leaves() -> None:
     async with running(legacy()) as host:
         result = await host.call("order", person=Person(arguments(""), form=bad))
 
-    assert json.loads(result.text) == {"action": "decline"}
+    answer, note = result.text.split("\n", 1)
+    assert json.loads(answer) == {"action": "decline"}
+    assert "A question of s was declined: size does not satisfy enum." in note
 
 
+@requirement("elicitation.form.invalid")
 @pytest.mark.parametrize("tool", ["order_odd", "order_url"])
 async def test_what_cannot_be_asked_is_declined_with_the_reason_for_the_person(tool: str) -> None:
     person = Person(arguments(""))
@@ -154,6 +159,7 @@ async def test_a_careless_modern_server_works() -> None:
     assert result.text == "x"
 
 
+@requirement("case.el6", "approval.deadline")
 async def test_the_time_limit_of_a_call_stands_still_while_a_person_answers() -> None:
     for entry in (legacy(timeout=0.5), modern(timeout=0.5)):
         form = FormAnswer(action=FormAction.DECLINE)
@@ -169,6 +175,7 @@ async def test_the_time_limit_of_a_call_stands_still_while_a_person_answers() ->
         assert result.state is CallState.OK
 
 
+@requirement("elicitation.server_cancels")
 async def test_a_server_that_takes_its_question_back_withdraws_it(tmp_path: Path) -> None:
     go = tmp_path / "go"
     person = Person(arguments(str(go)))
@@ -269,6 +276,7 @@ async def test_a_form_may_be_answered_as_long_as_the_entry_says() -> None:
     assert [form.timeout for form in person.forms] == [7]
 
 
+@requirement("elicitation.capability")
 async def test_forms_that_are_switched_off_are_not_advertised(tmp_path: Path) -> None:
     for name, make in (("legacy", legacy), ("modern", modern)):
         capabilities = tmp_path / name

@@ -108,7 +108,7 @@ def test_a_form_that_asks_for_a_secret_is_refused(field: dict[str, object]) -> N
     assert "secrets are never given in a chat" in request(asks(field)).problem
 
 
-@requirement("threat.s11")
+@requirement("threat.s11", "case.el12")
 def test_texts_of_a_form_are_cleaned_and_capped() -> None:
     found = request(
         {

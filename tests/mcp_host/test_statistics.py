@@ -36,7 +36,7 @@ async def test_calls_errors_and_times_are_counted_and_a_call_that_was_not_made_i
         assert (found.state, found.since.tzinfo is not None) == (ServerState.READY, True)
 
 
-@requirement("mcp.statistics")
+@requirement("mcp.statistics", "elicitation.capability")
 async def test_each_way_a_question_of_the_server_ends_has_its_counter() -> None:
     async with running(legacy()) as host:
         for action in (FormAction.DECLINE, FormAction.CANCEL):
@@ -44,9 +44,10 @@ async def test_each_way_a_question_of_the_server_ends_has_its_counter() -> None:
             await host.call("order", person=person)
         await host.call("order", person=Person(arguments("")))
         await host.call("order_odd", person=Person(arguments("")))
+        await host.call("order", person=Person(arguments(""), form=RuntimeError("boom")))
 
         assert host.status().statistics.elicitation == Answers(
-            requests=4, accepted=1, declined=2, cancelled=1
+            requests=5, accepted=1, declined=2, cancelled=1, errors=1
         )
 
 

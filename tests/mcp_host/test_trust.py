@@ -52,6 +52,7 @@ def test_a_trusted_server_runs_unasked() -> None:
     assert gate(server(), tool()) is Gate.ALLOW
 
 
+@requirement("approval.policy")
 @pytest.mark.parametrize("trust", ["full", "untrusted"])
 @pytest.mark.parametrize(
     ("name", "expected"),
@@ -70,12 +71,14 @@ def test_the_first_policy_that_matches_holds_on_any_server(
     assert gate(server(trust=trust, tools={"policy": policy}), tool(name)) is expected
 
 
+@requirement("approval.policy")
 def test_a_policy_can_ask_for_what_only_reads() -> None:
     config = server(tools={"policy": {"*": "ask"}})
 
     assert gate(config, tool(annotations=READ_ONLY)) is Gate.ASK
 
 
+@requirement("approval.policy")
 def test_a_policy_is_about_original_names() -> None:
     config = server(trust="untrusted", tools={"policy": {"add_note": "allow"}})
 

@@ -124,7 +124,7 @@ async def test_a_form_of_one_person_takes_no_answer_of_another(
     assert [answer.action.value for answer in answers] == ["accept"]
 
 
-@requirement("elicitation.form.surfaces")
+@requirement("elicitation.form.surfaces", "approval.card.orphans_closed")
 async def test_a_half_filled_form_goes_on_after_a_restart(scene: Scene, tmp_path: Path) -> None:
     ana = scene.person("Ana")
     chat, answers = scene.direct(ana), list[FormAnswer]()

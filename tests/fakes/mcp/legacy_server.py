@@ -50,6 +50,7 @@ TOOLS: list[Message] = [
     tool("write_again", "The same, and repeating it does no harm.", {"idempotentHint": True}),
     tool("write_bare", "The same, without any annotations."),
     tool("order", "Asks for a form and returns the answer as JSON.", {}),
+    tool("ask", "Asks as the text says, and returns the answer as JSON.", READ),
     tool("order_odd", "Asks for a form that cannot be shown.", READ),
     tool("order_url", "Asks for a link to be opened.", READ),
     tool("sample", "Has the client's model answer the text, or the request that it is.", READ),
@@ -269,6 +270,9 @@ class Server:
         self.note(self.options.runs, "order")
         answer = self.ask({"message": text or "Which one?", "requestedSchema": FORM})
         return said(json.dumps(answer, sort_keys=True))
+
+    def do_ask(self, _: Any, text: str) -> Message:
+        return said(json.dumps(self.ask(json.loads(text)), sort_keys=True))
 
     def do_order_odd(self, *_: Any) -> Message:
         nested: Message = {"type": "object", "properties": {"a": {"type": "object"}}}

@@ -278,7 +278,7 @@ async def test_a_tool_that_changed_after_consent_asks_again_and_shows_what_chang
         await once_more
 
 
-@requirement("threat.s4")
+@requirement("threat.s4", "approval.card.orphans_closed")
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_a_press_on_the_card_of_a_dead_run_changes_nothing_and_the_card_is_closed(
     tmp_path: Path, restarted: bool

@@ -73,6 +73,7 @@ async def test_a_form_is_answered_field_by_field_reviewed_edited_and_submitted(
         assert "Submitted by Anna" in await chat.closed()
 
 
+@requirement("elicitation.outcomes")
 async def test_decline_cancel_and_no_answer_are_three_things(tmp_path: Path) -> None:
     async with people(tmp_path / "state.db") as chat:
         call = await chat.call()
@@ -99,13 +100,14 @@ async def test_a_confirmation_is_submitted_at_once(tmp_path: Path) -> None:
         assert await waiting == FormAnswer(action=FormAction.ACCEPT, content={})
 
 
+@requirement("elicitation.form.invalid", "case.el5")
 async def test_what_cannot_be_asked_is_declined_with_the_reason_in_the_chat(
     tmp_path: Path,
 ) -> None:
     async with people(tmp_path / "state.db") as chat:
         problem = 'the field "x" asks for a secret'
         answer = await elicit(chat, await chat.call(), CONFIRM, problem=problem)
-        assert answer == FormAnswer(action=FormAction.DECLINE, reason=problem)
+        assert answer == FormAnswer(action=FormAction.DECLINE, reason=problem, asked=False)
         (notice,) = await chat.sent()
         assert notice.body == f"demo asked something that was declined: {problem}"
 
@@ -157,6 +159,7 @@ async def test_a_link_is_shown_with_its_host_and_given_only_to_who_agrees(tmp_pa
             assert not [x for x in [*chat.log, *await chat.sent()] if "The link of" in x.body]
 
 
+@requirement("case.el7")
 async def test_two_forms_of_one_call_are_two_cards(tmp_path: Path) -> None:
     async with people(tmp_path / "state.db") as chat:
         call = await chat.call()
@@ -171,6 +174,7 @@ async def test_two_forms_of_one_call_are_two_cards(tmp_path: Path) -> None:
         assert (await first).action is FormAction.ACCEPT
 
 
+@requirement("elicitation.server_cancels")
 async def test_a_server_that_takes_its_form_back_withdraws_the_card(tmp_path: Path) -> None:
     async with people(tmp_path / "state.db") as chat:
         waiting = eliciting(chat, await chat.call(), WHEN)
