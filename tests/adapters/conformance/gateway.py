@@ -14,8 +14,10 @@ from gateway.domain.question import Approvers
 from gateway.ports import ModelProvider, ToolHost
 from gateway.runtime.access import Access
 from gateway.runtime.clock import SystemClock
+from gateway.runtime.commits import Commits
 from gateway.runtime.config import AccessConfig, ApprovalsConfig, RateConfig
 from gateway.runtime.runtime import Edges, Runtime, RuntimeConfig
+from gateway.runtime.sending import Sending
 from gateway.telemetry.redact import Redactor
 from store import open_store
 from tests.adapters.conformance.platform import Chat, Person, Scene
@@ -51,19 +53,21 @@ async def living(
     paced: bool = False,
     crash: bool = False,
     **sections: Any,
-) -> AsyncGenerator[Runtime]:
+) -> AsyncGenerator[Sending]:
     """Run a gateway with these sections until the block ends; twice on a home is a restart.
 
     The end is a clean one, or with `crash` as abrupt as a process can be ended from inside. Not
-    `paced` sends as fast as it can.
+    `paced` sends as fast as it can. The value is what sends on request, as the shell asks it to.
     """
     sections.setdefault("access", AccessConfig(rate=UNHURRIED))
     config = Config(workspace=home, platforms=platforms, **sections)
-    clock, where = SystemClock(), Home(home)
+    clock, commits, where = SystemClock(), Commits(), Home(home)
     where.create()
     media = MediaFolder(where)
     async with AsyncExitStack() as stack:
-        opened = await stack.enter_async_context(open_store(where.state_db, clock=clock))
+        opened = await stack.enter_async_context(
+            open_store(where.state_db, clock=clock, on_commit=commits.ring)
+        )
         found = await open_platforms(
             config,
             environ={"XDG_RUNTIME_DIR": str(_private(home / "run"))},
@@ -99,7 +103,18 @@ async def living(
         )
         running = tasks.create_task(runtime.run(), name="runtime")
         try:
-            yield runtime
+            yield Sending(
+                store=opened.store,
+                channels=opened.readers.channels,
+                deliveries=opened.readers.deliveries,
+                renderers=runtime.renderers,
+                health=lambda name, account: found.health[name, account](),
+                bridge_may=lambda channel: True,
+                media=media,
+                wakeups=runtime.wakeups,
+                commits=commits,
+                clock=clock,
+            )
         finally:
             if crash:
                 runtime.broker.stop()
@@ -123,8 +138,8 @@ async def hosting(
     mention: bool = False,
     crash: bool = False,
     **account: object,
-) -> AsyncGenerator[Runtime]:
-    """Run a gateway on the platform of a scene, for these people and groups, until the block ends.
+) -> AsyncGenerator[Sending]:
+    """Do so on the platform of a scene, for these people and groups.
 
     `mention`: in a group it must be called by name. `account` are further keys of the section.
     """
@@ -148,8 +163,8 @@ async def hosting(
         crash=crash,
         access=access,
         approvals=ApprovalsConfig(timeout=expiry, approvers=approvers),
-    ) as runtime:
-        yield runtime
+    ) as sending:
+        yield sending
 
 
 def _private(folder: Path) -> Path:

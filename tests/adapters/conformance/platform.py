@@ -92,6 +92,11 @@ class Shown(Protocol):
         """What of it is shown as code."""
         ...
 
+    @property
+    def files(self) -> Sequence[tuple[str, bytes]]:
+        """Its files, by name and contents."""
+        ...
+
     def button(self, label: str) -> Button: ...
 
 
@@ -118,6 +123,10 @@ class Chat(ABC):
         answering: Shown | None = None,
     ) -> Shown:
         """Write a message; `calling` names the bot, `answering` quotes or replies natively."""
+
+    @abstractmethod
+    async def attach(self, name: str, data: bytes, *, saying: str = "", size: int = 0) -> Shown:
+        """Write a message with a file; `size` is what it claims to have, 0 for what it has."""
 
     @abstractmethod
     async def give(self, name: str, argument: str = "", *, by: Person | None = None) -> None:

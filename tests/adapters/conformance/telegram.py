@@ -1,5 +1,6 @@
 """Telegram under the suite, over the fake Bot API."""
 
+import mimetypes
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -97,6 +98,14 @@ class _Shown:
             if entity["type"] in ("pre", "code")
         ]
 
+    @property
+    def files(self) -> Sequence[tuple[str, bytes]]:
+        kinds = [
+            shown[-1] if kind == "photo" else shown for kind, shown in self.message.media.items()
+        ]
+        kept = [self.chat.scene.town.service.world.files[shown["file_id"]] for shown in kinds]
+        return [(file.name, file.data) for file in kept]
+
     def button(self, label: str) -> _Button:
         data = self.message.data_of(label)
         assert data is not None, f"no button {label!r} under {self.text!r}: {self.labels}"
@@ -131,6 +140,18 @@ class _Chat(Chat):
             f"@{self.scene.bot.state.username} {text}" if calling else text,
             by=self.account(by),
             reply_to=None if answering is None else self._message(answering),
+        )
+        return _Shown(chat=self, message=said)
+
+    async def attach(self, name: str, data: bytes, *, saying: str = "", size: int = 0) -> Shown:
+        media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        said = await self.driver.send_file(
+            "photo" if media_type.startswith("image/") else "document",
+            data,
+            name=name,
+            media_type=media_type,
+            caption=saying,
+            size=size or None,
         )
         return _Shown(chat=self, message=said)
 

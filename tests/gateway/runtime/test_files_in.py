@@ -1,5 +1,3 @@
-import struct
-import zlib
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from tests.fakes.clock import HastyClock
 from tests.fakes.house import House, running
 from tests.fakes.loopback import Loopback, chat
 from tests.fakes.model import ScriptedModel, calls_tool, says
+from tests.fakes.pictures import png
 from tests.fakes.tools import FakeTools, tool
 from tests.support.eventually import eventually_async
 from tests.support.requirement import requirement
@@ -22,13 +21,6 @@ from tests.support.requirement import requirement
 pytestmark = pytest.mark.anyio
 
 FILES = "SELECT state, name, size, error FROM attachment ORDER BY id"
-
-
-def png(width: int = 2, height: int = 2, *, padding: int = 0) -> bytes:
-    """A picture that says it has these sides; its pixels are not there."""
-    head = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunk = struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
-    return b"\x89PNG\r\n\x1a\n" + chunk + b"\x00" * padding
 
 
 def file(ref: str, *, name: str = "a.bin", size: int | None = None) -> Attachment:
