@@ -114,6 +114,21 @@ def test_killed_in_the_middle_of_a_reply_it_comes_once_and_nothing_is_left(
     assert sends(town, chat).count(True) == 2
 
 
+@requirement("design.reply.one_notification")
+@pytest.mark.parametrize("point", ["delivery.claimed", "delivery.sent"])
+def test_killed_while_the_first_words_are_sent_they_are_found_and_taken_away(
+    home: House, town: TelegramProcess, point: str
+) -> None:
+    with Gateway(home.path, env={"HERMES_FAULT": f"{point}:1:kill"}) as gateway:
+        free = ask(town, home, chat=GROUP)
+        assert gateway.wait(seconds=60) != 0
+    free.touch()
+    with Gateway(home.path) as gateway:
+        eventually(lambda: looks(town, GROUP) == [(WHOLE, False)], what="the reply alone")
+        assert gateway.end() == 0
+    assert sends(town, GROUP).count(True) == 1
+
+
 @requirement("stream.as_generated")
 def test_switched_off_a_reply_appears_when_it_is_whole(home: House, town: TelegramProcess) -> None:
     configure(home, town, groups=[str(GROUP)], require_mention=False, streaming=False)
