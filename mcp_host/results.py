@@ -1,23 +1,27 @@
 """Turns the raw result of `tools/call` into what a model and a person may read. Pure."""
 
 import json
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from gateway.domain.message import Attachment, AttachmentKind
-from gateway.domain.tools import CallState, ToolResult
+from gateway.domain.message import AttachmentKind
+from gateway.domain.tools import CallState, ToolFile, ToolResult
 from mcp_host.sanitize import clean_json, clean_line, clean_meta, clean_text
 
 MAX_TEXT: Final = 1_000_000
 MAX_BLOCKS: Final = 1_000
 MAX_NAME: Final = 200
+MAX_FILES: Final = 20
+"""Of one result; the others are only named."""
+MAX_FILE_BYTES: Final = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
     text: str = ""
-    attachment: Attachment | None = None
+    file: ToolFile | None = None
 
 
 def read_result(
@@ -31,16 +35,16 @@ def read_result(
     if len(blocks) > MAX_BLOCKS:
         lines.append(f"({len(blocks) - MAX_BLOCKS} more parts were left out)")
     structured, left_out = _structured(raw.get("structuredContent"))
+    text, rest = _bounded("\n".join(lines))
+    files = [read.file for read in reads if read.file is not None]
     meta = raw.get("_meta")
     return ToolResult(
         call=call,
         state=CallState.OK if raw.get("isError") in {None, False} else CallState.ERROR,
-        text="\n".join([_bounded("\n".join(lines)), *left_out, *map(clean_text, notes)]).strip(
-            "\n"
-        ),
+        text="\n".join([text, *left_out, *map(clean_text, notes)]).strip("\n"),
         structured=structured,
         meta=clean_meta(cast("dict[str, object]", meta)) if isinstance(meta, dict) else {},
-        attachments=tuple(read.attachment for read in reads if read.attachment is not None),
+        attachments=(*files[:MAX_FILES], *rest),
         ms=ms,
     )
 
@@ -91,12 +95,18 @@ def _read_resource(resource: object) -> _Read:
 def _file(kind: AttachmentKind, fields: Mapping[str, object], *, data: str) -> _Read:
     media_type = clean_line(_text(fields, "mimeType"), limit=MAX_NAME)
     media_type = media_type or "application/octet-stream"
-    size = len(data) * 3 // 4 - data[-2:].count("=")
     name = _label(fields)
     described = " ".join(part for part in (kind.value, name, media_type) if part)
+    size = len(data) * 3 // 4 - data[-2:].count("=")
+    if size > MAX_FILE_BYTES:
+        return _Read(f"[{described}, {size} bytes: more than {MAX_FILE_BYTES}, left out]")
+    try:
+        contents = b64decode(data, validate=True)
+    except ValueError:
+        return _Read(f"[{described}: it cannot be read]")
     return _Read(
-        text=f"[{described}, {size} bytes]",
-        attachment=Attachment(kind=kind, media_type=media_type, name=name, size=size),
+        text=f"[{described}, {len(contents)} bytes]",
+        file=ToolFile(kind=kind, media_type=media_type, name=name, data=contents),
     )
 
 
@@ -113,7 +123,19 @@ def _text(fields: Mapping[str, object], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _bounded(text: str) -> str:
+def _bounded(text: str) -> tuple[str, tuple[ToolFile, ...]]:
+    """Return what the model sees of a text, and the whole as a file when that is not all."""
     if len(text) <= MAX_TEXT:
-        return text
-    return f"{text[:MAX_TEXT]}\n(cut: {len(text)} characters, the first {MAX_TEXT} are shown)"
+        return text, ()
+    cut = f"{text[:MAX_TEXT]}\n(cut: {len(text)} characters, the first {MAX_TEXT} are shown)"
+    whole = text.encode("utf-8", "replace")
+    if len(whole) > MAX_FILE_BYTES:
+        return cut, ()
+    file = ToolFile(
+        kind=AttachmentKind.FILE,
+        media_type="text/plain",
+        name="result.txt",
+        data=whole,
+        for_chat=False,
+    )
+    return cut, (file,)

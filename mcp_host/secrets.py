@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Final, cast
 
-from gateway.domain.tools import ToolResult
+from gateway.domain.tools import ToolFile, ToolResult
 from gateway.telemetry.redact import Redactor
 from gateway.telemetry.secrets import secrets_of
 from mcp_host.server_config import ServerConfig
@@ -28,7 +28,16 @@ def without_secrets(result: ToolResult, config: ServerConfig) -> ToolResult:
         text=redactor.hide_known(result.text),
         structured=None if structured is None else _mapping(structured, redactor),
         meta=_mapping(result.meta, redactor),
+        attachments=tuple(_masked(file, redactor) for file in result.attachments),
     )
+
+
+def _masked(file: ToolFile, redactor: Redactor) -> ToolFile:
+    """Mask what is a text of ours; a server's own files are as it made them."""
+    if file.for_chat:
+        return file
+    text = redactor.hide_known(file.data.decode("utf-8", "replace"))
+    return dataclasses.replace(file, data=text.encode("utf-8", "replace"))
 
 
 def _mapping(value: Mapping[str, object], redactor: Redactor) -> dict[str, object]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from gateway.domain.canonical import CanonicalJson
 from gateway.domain.ids import Actor, Place, SessionId, TurnId
-from gateway.domain.message import Attachment
+from gateway.domain.message import AttachmentKind
 from gateway.domain.question import Decision
 
 
@@ -74,6 +74,22 @@ class CallState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFile:
+    """A file that a call gave; not `for_chat`, it is kept for the model and sent to nobody."""
+
+    kind: AttachmentKind
+    media_type: str
+    data: bytes = field(repr=False)
+    name: str = ""
+    for_chat: bool = True
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return len(self.data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
     """What a call gave; errors of the tool are results too. `ms` is transport time alone."""
 
@@ -82,7 +98,7 @@ class ToolResult:
     text: str
     structured: Mapping[str, object] | None = None
     meta: Mapping[str, object] = field(default_factory=dict[str, object])
-    attachments: tuple[Attachment, ...] = ()
+    attachments: tuple[ToolFile, ...] = ()
     decision: Decision | None = None
     ms: int = 0
 

@@ -15,13 +15,14 @@ from gateway.domain.operations.turns import Claim, StepState
 from gateway.domain.schema_form import Unaskable, form_of
 from gateway.domain.text import shorten
 from gateway.domain.tools import CallState, ToolCall, ToolResult, ToolSpec
-from gateway.ports import Approval, Clock, FormRequest, SamplingRequest
+from gateway.ports import Approval, Clock, FormRequest, Media, SamplingRequest
 from gateway.runtime import functions
 from gateway.runtime.approvals import ApprovalBroker
 from gateway.runtime.journal import Journal
 from gateway.runtime.journal_text import Answer
 from gateway.runtime.loose_json import list_in, object_in
 from gateway.runtime.narration import AgentLog
+from gateway.runtime.outgoing import keep_tool_files
 from gateway.runtime.steps import Step, first_line
 from gateway.runtime.toolbox import Toolbox
 from gateway.telemetry.faults import FaultPoint, reach
@@ -74,6 +75,7 @@ class StepWork:
     broker: ApprovalBroker
     clock: Clock
     log: AgentLog
+    media: Media
 
     async def run_all(self, steps: Sequence[Step], *, deadline: Deadline) -> None:
         """Bring open steps to their ends, in order: one may need what the one before it did.
@@ -127,7 +129,9 @@ class StepWork:
             outcome=result.state.value,
             error="" if result.state is CallState.OK else first_line(result.text),
         )
-        return Answer(name=spec.alias, state=result.state, text=answer_text(result))
+        files, notes = await keep_tool_files(result.attachments, media=self.media)
+        text = "\n".join(part for part in (answer_text(result), *notes) if part)
+        return Answer(name=spec.alias, state=result.state, text=text, files=files)
 
     async def _ask(self, step: Step, deadline: Deadline) -> Answer:
         arguments = cast("Mapping[str, object]", json.loads(step.arguments))

@@ -113,6 +113,13 @@ class Context:
             if message.attachments and message.role is Role.USER:
                 await self._files.look_at(message.id, message.attachments)
 
+    async def look_at_answers(self, rounds: Sequence[Round]) -> None:
+        """Look at the pictures that tools gave, the newest as long as there is room."""
+        for item in rounds:
+            for step in item.steps:
+                for file in () if step.answer is None else step.answer.files:
+                    await self._files.look_at_answer(file)
+
     async def attend(self, inputs: Sequence[StoredInbound]) -> None:
         """Wait for the files of messages that are about to be shown."""
         await self._files.wait_for(

@@ -1,8 +1,9 @@
 """What a model is shown of files: pictures as pictures, texts as text, the rest by name and place."""
 
 import logging
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from gateway.domain.errors import FileUnreadable
@@ -79,6 +80,7 @@ class FileView:
         self._texts = MAX_TEXTS_BYTES
         self._bytes = MAX_PICTURES_BYTES
         self._pictures = MAX_PICTURES
+        self._of_tools: deque[str] = deque()
 
     @property
     def looked(self) -> Looked:
@@ -99,6 +101,22 @@ class FileView:
         """Look at the files of a message as they are."""
         if message not in self._of:
             self._of[message] = tuple([await self.file(file) for file in files])
+
+    async def look_at_answer(self, file: Attachment) -> None:
+        """Look at a picture that a tool gave; older ones of tools make room for it."""
+        if file.key in self._by_key or not self._whole or file.kind is not AttachmentKind.IMAGE:
+            return
+        while self._of_tools and not self._has_room(file.size or 0):
+            key = self._of_tools.popleft()
+            seen = self._by_key[key].picture
+            self._by_key[key] = replace(self._by_key[key], picture=None)
+            self._pictures += 1
+            self._bytes += 0 if seen is None else len(seen.data)
+        if (await self.file(file)).picture is not None:
+            self._of_tools.append(file.key)
+
+    def _has_room(self, size: int) -> bool:
+        return self._pictures > 0 and size <= self._bytes
 
     async def file(self, file: Attachment) -> ShownFile:
         """Return what is shown of a file."""
@@ -133,7 +151,7 @@ class FileView:
     async def _picture(self, file: Attachment, kind: str, where: str) -> ShownFile:
         data = await self._media.read(file.key, limit=MAX_PICTURE_BYTES + 1)
         problem = picture_problem(data)
-        if not problem and (not self._pictures or len(data) > self._bytes):
+        if not problem and not self._has_room(len(data)):
             problem = "no room to show it"
         if problem:
             return ShownFile(text=_named(file, where, problem))

@@ -10,13 +10,14 @@ from gateway.domain.message import Attachment, InboundMessage
 from gateway.domain.model import (
     AssistantSaid,
     FunctionAnswer,
+    FunctionCall,
     ModelMessage,
     UserSaid,
 )
 from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import Claim
 from gateway.runtime.file_view import NOTHING_SEEN, Looked, ShownFile, named
-from gateway.runtime.steps import Round
+from gateway.runtime.steps import Round, Step
 from gateway.runtime.tokens import CHARACTERS_PER_TOKEN, message_tokens, tokens_in
 from gateway.runtime.toolbox import joined
 
@@ -94,9 +95,18 @@ def said_by_rounds(
         calls = item.reply.reply.calls
         messages.append(AssistantSaid(text=item.reply.reply.text, calls=calls))
         messages += [
-            joined(call, [s for s in item.steps if s.call_id == call.id]) for call in calls
+            _answered(call, [s for s in item.steps if s.call_id == call.id], looked)
+            for call in calls
         ]
     return tuple(messages)
+
+
+def _answered(call: FunctionCall, steps: Sequence[Step], looked: Looked) -> FunctionAnswer:
+    files = [file for step in steps if step.answer for file in step.answer.files]
+    seen = [looked.by_key[file.key] for file in files if file.key in looked.by_key]
+    pictures = tuple(file.picture for file in seen if file.picture is not None)
+    answer = joined(call, steps)
+    return replace(answer, pictures=pictures) if pictures else answer
 
 
 def is_shared(place: Place) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from gateway.domain.canonical import CanonicalJson, canonical
+from gateway.domain.files import FileState
+from gateway.domain.message import Attachment, AttachmentKind
 from gateway.domain.model import Finish, FunctionCall, ModelReply, Usage
 from gateway.domain.tools import CallState
 
@@ -24,11 +26,12 @@ class TimedReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What one step gave; `name` is the alias that was called."""
+    """What one step gave; `name` is the alias that was called, `files` are kept for the reply."""
 
     state: CallState
     text: str
     name: str = ""
+    files: tuple[Attachment, ...] = ()
 
 
 def reply_to_json(timed: TimedReply) -> str:
@@ -84,14 +87,48 @@ def reply_from_json(text: str) -> TimedReply:
 
 def answer_to_json(answer: Answer) -> str:
     """Return the text of a tool step's result."""
-    return canonical({"name": answer.name, "state": answer.state.value, "text": answer.text})
+    stored: dict[str, object] = {
+        "name": answer.name,
+        "state": answer.state.value,
+        "text": answer.text,
+    }
+    if answer.files:
+        stored["files"] = [_file_to_plain(file) for file in answer.files]
+    return canonical(stored)
 
 
 def answer_from_json(text: str) -> Answer:
     """Read what `answer_to_json` wrote."""
     stored = _read(text)
+    files = cast("list[Mapping[str, str | int]]", stored.get("files", []))
     return Answer(
-        name=str(stored["name"]), state=CallState(str(stored["state"])), text=str(stored["text"])
+        name=str(stored["name"]),
+        state=CallState(str(stored["state"])),
+        text=str(stored["text"]),
+        files=tuple(_file(item) for item in files),
+    )
+
+
+def _file_to_plain(file: Attachment) -> Mapping[str, object]:
+    return {
+        "kind": file.kind.value,
+        "media_type": file.media_type,
+        "name": file.name,
+        "size": file.size or 0,
+        "key": file.key,
+        "sha256": file.sha256,
+    }
+
+
+def _file(stored: Mapping[str, str | int]) -> Attachment:
+    return Attachment(
+        kind=AttachmentKind(str(stored["kind"])),
+        media_type=str(stored["media_type"]),
+        name=str(stored["name"]),
+        size=int(stored["size"]),
+        key=str(stored["key"]),
+        sha256=str(stored["sha256"]),
+        state=FileState.STORED,
     )
 
 

@@ -2,7 +2,7 @@
 
 import mimetypes
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path, PurePath
@@ -10,8 +10,9 @@ from typing import Final
 
 from gateway.domain.delivery import DeliveryKind, Part
 from gateway.domain.errors import FileError, FileTooLarge, FileUnwritable
-from gateway.domain.files import FileLimits, FileState, file_key, in_words, safe_name
+from gateway.domain.files import FileLimits, FileState, file_key, in_words, listed, safe_name
 from gateway.domain.message import Attachment, AttachmentKind
+from gateway.domain.tools import ToolFile
 from gateway.ports import Media, Renderer
 
 MAX_FILES: Final = 10
@@ -58,6 +59,41 @@ async def take_files(
     return tuple(taken)
 
 
+async def keep_tool_files(
+    files: Sequence[ToolFile], *, media: Media
+) -> tuple[tuple[Attachment, ...], tuple[str, ...]]:
+    """Keep what a call gave; return what goes to the chat, and what the model is told of all.
+
+    A file that cannot be kept never loses the result of a call that has run.
+    """
+    kept: list[Attachment] = []
+    notes: list[str] = []
+    for file in files:
+        name = safe_name(file.name, default=f"{file.kind}{_extension(file.media_type)}")
+        try:
+            found = await _kept(file, name, media=media)
+        except FileError as error:
+            notes.append(f"({name} is not kept: {error})")
+            continue
+        if file.for_chat:
+            kept.append(found)
+        else:
+            notes.append(f"(the whole is kept at {media.path(found.key)})")
+    if kept:
+        names = listed([file.name for file in kept])
+        notes.append(f"({names}: goes to the chat with your reply)")
+    return tuple(kept), tuple(notes)
+
+
+def reply_files(files: Iterable[Attachment]) -> tuple[Attachment, ...]:
+    """Return the files that go with a reply: the newest that tools gave, each once."""
+    by_contents: dict[str, Attachment] = {}
+    for file in files:
+        by_contents.pop(file.sha256, None)
+        by_contents[file.sha256] = file
+    return tuple(by_contents.values())[-MAX_FILES:]
+
+
 def kind_of(media_type: str) -> AttachmentKind:
     """Return what a file is to people, by its media type."""
     if media_type in _VOICE:
@@ -78,7 +114,10 @@ def parts_of(
             f"(file {file.name}, {in_words(file.size or 0)}: {where(file.key)})" for file in files
         ]
         return renderer.text("\n\n".join((text, *lines) if text.strip() else lines))
-    parts = renderer.text(text)
+    large = [file for file in files if (file.size or 0) > limits.file]
+    lines = [f"({file.name} is not sent: {FileTooLarge(limits.file, file.size)})" for file in large]
+    files = [file for file in files if file not in large]
+    parts = renderer.text("\n\n".join((text, *lines) if text.strip() else lines))
     groups = _together([_as_sent(file, limits) for file in files], limits)
     sent = [Part(kind=DeliveryKind.FILE, body="", files=group) for group in groups]
     if sent and len(parts) == 1 and _units(parts[0].body) <= limits.caption:
@@ -100,6 +139,27 @@ async def _copied(path: str, *, media: Media, limit: int) -> Attachment:
         key=kept.key,
         sha256=kept.sha256,
     )
+
+
+async def _kept(file: ToolFile, name: str, *, media: Media) -> Attachment:
+    async def whole() -> AsyncIterator[bytes]:
+        yield file.data
+
+    key = file_key(PREFIX, secrets.token_hex(12), name)
+    kept = await media.keep(whole(), key=key, limit=max(len(file.data), 1))
+    return Attachment(
+        kind=file.kind,
+        media_type=file.media_type,
+        name=name,
+        size=kept.size,
+        state=FileState.STORED,
+        key=kept.key,
+        sha256=kept.sha256,
+    )
+
+
+def _extension(media_type: str) -> str:
+    return mimetypes.guess_extension(media_type) or ""
 
 
 def _as_sent(file: Attachment, limits: FileLimits) -> Attachment:

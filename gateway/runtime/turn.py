@@ -13,6 +13,7 @@ from typing import Final
 from gateway.domain.deadline import Deadline
 from gateway.domain.errors import ContextTooLong, ModelError
 from gateway.domain.ids import MessageId
+from gateway.domain.message import Attachment
 from gateway.domain.model import Finish
 from gateway.domain.operations.turns import Claim, RepliedStep, TurnEnd, UsageRecord
 from gateway.ports import ModelProvider
@@ -22,6 +23,7 @@ from gateway.runtime.context import Context
 from gateway.runtime.journal import Journal, usage_of
 from gateway.runtime.journal_text import TimedReply
 from gateway.runtime.model_call import ModelCaller
+from gateway.runtime.outgoing import reply_files
 from gateway.runtime.persist import persist
 from gateway.runtime.streaming import Growing
 from gateway.telemetry.faults import FaultPoint, reach
@@ -55,12 +57,14 @@ _SAID: Final = {Cut.STOPPED: STOPPED, Cut.INTERRUPTED: INTERRUPTED}
 class Ending:
     """How a turn ended, ready to be stored.
 
-    `hides` are messages that the model is told no more; `aside`: the reply is for people alone.
+    `files` go with the reply. `hides` are messages that the model is told no more; `aside`: the
+    reply is for people alone.
     """
 
     end: TurnEnd
     reply: str
     replied: tuple[RepliedStep, ...] = ()
+    files: tuple[Attachment, ...] = ()
     usage: tuple[UsageRecord, ...] = ()
     error: str = ""
     hides: tuple[MessageId, ...] = ()
@@ -194,6 +198,7 @@ class Turn:
         return await self._ask_once()
 
     async def _ask_once(self) -> TimedReply:
+        await self._context.look_at_answers(self._journal.rounds)
         request = self._context.request(self._journal.rounds, self._journal.joined)
         if self._growing is not None:
             self._growing.begin(item.reply.reply.text for item in self._journal.rounds)
@@ -211,6 +216,13 @@ class Turn:
             TurnEnd.DONE,
             timed.reply.text + (CUT_NOTE if cut else ""),
             replied=(self._journal.final(timed),),
+            files=reply_files(
+                file
+                for item in self._journal.rounds
+                for step in item.steps
+                if step.answer is not None
+                for file in step.answer.files
+            ),
         )
 
     async def _withdraw(self, why: str) -> None:
@@ -225,12 +237,14 @@ class Turn:
         reply: str,
         *,
         replied: tuple[RepliedStep, ...] = (),
+        files: tuple[Attachment, ...] = (),
         error: str = "",
     ) -> Ending:
         return Ending(
             end=end,
             reply=reply,
             replied=replied,
+            files=files,
             usage=(*self._journal.usage(), *self._unrecorded),
             error=error,
             # What went wrong leaves the conversation as it was.

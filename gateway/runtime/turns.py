@@ -20,6 +20,7 @@ from gateway.runtime.journal import Journal
 from gateway.runtime.model_call import ModelCaller
 from gateway.runtime.model_choice import ModelChoice
 from gateway.runtime.narration import AgentLog
+from gateway.runtime.outgoing import parts_of
 from gateway.runtime.permitted import Permitted
 from gateway.runtime.persist import persist
 from gateway.runtime.streaming import Growing
@@ -121,6 +122,7 @@ class Turns:
                 broker=self._broker,
                 clock=self._clock,
                 log=self._log,
+                media=self._files.media,
             ),
             caller=caller,
             provider=provider,
@@ -154,7 +156,7 @@ class Turns:
             end=ending.end,
             # What is no part of the conversation is sent and not kept.
             reply="" if ending.aside else ending.reply,
-            parts=self._rendered(claim, ending.reply),
+            parts=self._rendered(claim, ending),
             replied=ending.replied,
             usage=ending.usage,
             error=ending.error,
@@ -171,9 +173,10 @@ class Turns:
         """Release a claim; the turn is taken up again by whoever claims it next."""
         await self._store.release(Release(conversation=claim.conversation, fence=claim.fence))
 
-    def _rendered(self, claim: Claim, text: str) -> tuple[Part, ...]:
+    def _rendered(self, claim: Claim, ending: Ending) -> tuple[Part, ...]:
         renderer = self._renderers.get(claim.place.platform)
         if renderer is None:
             logger.error("no renderer for %s: the reply is stored, not sent", claim.place.platform)
             return ()
-        return renderer.text(text)
+        where = self._files.media.path
+        return parts_of(ending.reply, ending.files, renderer=renderer, where=where)

@@ -13,6 +13,7 @@ from gateway.domain.tools import (
     ServerState,
     ServerStatus,
     ToolCall,
+    ToolFile,
     ToolHit,
     ToolResult,
     ToolSpec,
@@ -47,10 +48,14 @@ def tool(
 
 @dataclass(slots=True, kw_only=True)
 class FakeTools:
-    """Implements `ToolHost`; `gated` names the tools whose calls are put to a person."""
+    """Implements `ToolHost`; `gated` names the tools whose calls are put to a person.
+
+    `files` are what each call of a tool gives besides its text.
+    """
 
     specs: list[ToolSpec] = field(default_factory=list[ToolSpec])
     runs: dict[str, Run] = field(default_factory=dict[str, Run])
+    files: dict[str, Sequence[ToolFile]] = field(default_factory=dict[str, Sequence[ToolFile]])
     gated: set[str] = field(default_factory=set[str])
     ran: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     connecting: list[str] = field(default_factory=list[str])
@@ -125,7 +130,10 @@ class FakeTools:
         self.ran.append((spec.name, arguments))
         run = self.runs.get(spec.alias)
         text = await run(arguments, approver) if run else f"{spec.name} ran with {arguments}"
-        return ToolResult(call=call.id, state=CallState.OK, text=text, ms=1)
+        files = self.files.get(spec.alias, ())
+        return ToolResult(
+            call=call.id, state=CallState.OK, text=text, attachments=tuple(files), ms=1
+        )
 
     async def reload(self, server: str | None = None) -> Reloaded:
         return Reloaded()
