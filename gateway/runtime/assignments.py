@@ -19,8 +19,7 @@ from gateway.runtime.persist import persist
 
 QUEUE_USAGE: Final = "Usage: `/queue TEXT` answers TEXT in a turn of its own."
 NOTHING_LEFT: Final = (
-    "Nothing is left for that in this session: what was said before it was taken back, "
-    "or stands in a summary."
+    "There is no earlier message in this session that I still remember word for word."
 )
 MAX_SHOWN: Final = 80
 

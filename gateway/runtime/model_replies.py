@@ -76,7 +76,7 @@ class ModelReplies:
         try:
             return self._choice.find(wanted)
         except ModelError as error:
-            return f"{one_line(error.model)} cannot be used: {one_line(error.problem, MAX_NAME)}."
+            return f"That model cannot be used: {one_line(error.problem, MAX_NAME)}."
 
     def _shown(self, place: Place, chosen: str) -> str:
         if chosen:
@@ -93,4 +93,7 @@ class ModelReplies:
             return ""
         if not is_admin:
             return "An admin may choose another for this session."
-        return f"`/model PROVIDER:NAME` chooses another for this session, `/model {DEFAULT}` none."
+        return (
+            f"`/model PROVIDER:NAME` chooses another for this session, `/model {DEFAULT}` takes "
+            "that back."
+        )

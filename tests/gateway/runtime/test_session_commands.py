@@ -259,7 +259,7 @@ async def test_an_admin_chooses_the_model_of_a_session_and_takes_that_back(tmp_p
         assert "scripted:other" in shown
         assert (await chat.turn(place=place, sender=ROOT)).model == "scripted:other"
         assert await chat.say("model", "openai:x", by=ROOT, place=place) == (
-            "openai:x cannot be used: it needs a key."
+            "That model cannot be used: it needs a key."
         )
         assert "one word" in await chat.say("model", "the good one", by=ROOT, place=place)
         assert "scripted:model" in await chat.say("model", "default", by=ROOT, place=place)
