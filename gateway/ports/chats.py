@@ -1,10 +1,13 @@
 """What the core needs of chat platforms: adapters, and how texts and cards are laid out."""
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.domain.delivery import Delivery, Part, Receipt
 from gateway.domain.files import FileLimits
+from gateway.domain.form import Form
 from gateway.domain.health import Health
 from gateway.domain.ids import (
     Place,
@@ -40,8 +43,9 @@ class CardView:
 
     `arguments` is indented JSON, redacted and escaped, "" when there are none. `lines` are
     short facts (who asks, when it expires, the id). `field` is what a typed reply answers,
-    with `reply_token` the button row that carries it. `closed` is the last line of a closed
-    card; it then has no buttons.
+    with `reply_token` the button row that carries it. `form` is what the answering button opens
+    on a platform with native forms: `keys` name its fields, `answers` is what they hold so far.
+    `closed` is the last line of a closed card; it then has no buttons.
     """
 
     question: QuestionId
@@ -54,6 +58,9 @@ class CardView:
     reply_token: str = ""
     reply_hint: str = ""
     field: str = ""
+    form: Form | None = None
+    keys: tuple[str, ...] = ()
+    answers: Mapping[str, object] = dataclasses.field(default_factory=dict[str, object])
     closed: str = ""
 
 

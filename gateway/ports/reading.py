@@ -84,6 +84,15 @@ class Inbox(Protocol):
         """Session keys of the threads we were called into, newest first."""
         ...
 
+    async def last_heard(
+        self, platform: str, account: str, *, limit: int
+    ) -> Sequence[tuple[Place, str]]:
+        """Conversations of an account, those of late first, with the platform's id of what was said last.
+
+        "" where nothing was said that has one.
+        """
+        ...
+
     async def last_turn(self, place: Place) -> tuple[TurnId, TurnEnd | None] | None:
         """The newest turn of a conversation and how it ended, None while it runs."""
         ...

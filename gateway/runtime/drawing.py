@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -12,7 +12,8 @@ from gateway.domain.question import Action, Button, Question
 from gateway.ports import Renderer
 from gateway.runtime.cards import card_view
 from gateway.runtime.config import ApprovalsConfig
-from gateway.runtime.forms.steps import Prompt
+from gateway.runtime.forms.moves import NO_STATE
+from gateway.runtime.forms.steps import Prompt, key_of, modal_prompt, wants_modal
 
 TOKEN_BYTES: Final = 16
 
@@ -35,6 +36,11 @@ def draw(
     config: ApprovalsConfig,
 ) -> Drawn:
     """Return the card of a prompt; every call makes new tokens."""
+    form = question.form if renderer.capabilities.modal_fields else None
+    if form is not None and not wants_modal(form, prompt):
+        form = None
+    if form is not None:
+        prompt = modal_prompt(form, prompt)
     buttons = tuple(
         _button(choice.action, choice.label, choice.argument) for choice in prompt.choices
     )
@@ -47,6 +53,10 @@ def draw(
         now=now,
         config=config,
     )
+    if form is not None:
+        keys = tuple(key_of(item) for item in form.fields)
+        answers = NO_STATE.answers if prompt.state is None else prompt.state.answers
+        view = replace(view, form=form, keys=keys, answers=answers)
     card, file = renderer.card(view)
     return Drawn(card=card, file=file, buttons=(*buttons, *reply))
 

@@ -59,6 +59,8 @@ class FormSteps:
                 value=move.value,
                 skip=move.skip,
                 keep=move.keep,
+                others=move.others,
+                left_out=move.left_out,
                 token=token,
                 actor=actor,
                 inbound=inbound,

@@ -92,21 +92,13 @@ class Presses:
         self, question: Question, form: Form, state: FormState, button: Button, event: FormSubmitted
     ) -> Answered:
         argument: Mapping[str, object] = read_argument(button.argument)
-        for _ in form.fields:
-            if state.field not in event.values:
-                return Answered(text=OLDER)
-            outcome = moves.typed(form, state, argument, event.values[state.field])
-            if not isinstance(outcome, Move):
-                return Answered(text=outcome.reason if isinstance(outcome, NoMove) else "")
-            moved = await self._steps.take(
-                question, state, outcome, actor=event.sender, token=button.token
-            )
-            if isinstance(moved, Stale):
-                return Answered(text=OLDER)
-            if outcome.keep or moved.field not in event.values:
-                break
-            state, argument = moved, {"field": moved.field, "rev": moved.rev}
-        return Answered(text="")
+        outcome = moves.submitted(form, state, argument, event.values)
+        if not isinstance(outcome, Move):
+            return Answered(text=outcome.reason if isinstance(outcome, NoMove) else "")
+        moved = await self._steps.take(
+            question, state, outcome, actor=event.sender, token=button.token
+        )
+        return Answered(text=OLDER if isinstance(moved, Stale) else "")
 
     async def _form_press(
         self, question: Question, form: Form, button: Button, actor: Actor, inbound: InboundId

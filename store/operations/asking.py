@@ -157,15 +157,15 @@ def _show(
 
 def _answered(state: FormState, answer: AnswerField) -> tuple[dict[str, object], set[str]]:
     answers, skipped = dict(state.answers), set(state.skipped)
-    if answer.keep:
-        return answers, skipped
-    answers.pop(answer.field, None)
-    skipped.discard(answer.field)
+    taken, left_out = dict(answer.others), set(answer.left_out)
     if answer.skip:
-        skipped.add(answer.field)
-    else:
-        answers[answer.field] = answer.value
-    return answers, skipped
+        left_out.add(answer.field)
+    elif not answer.keep:
+        taken[answer.field] = answer.value
+    for key in taken.keys() | left_out:
+        answers.pop(key, None)
+        skipped.discard(key)
+    return answers | taken, skipped | left_out
 
 
 def _show_next(work: Work, answer: AnswerField, row: RowLike) -> None:

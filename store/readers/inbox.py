@@ -9,7 +9,15 @@ from gateway.domain.ids import ConversationId, InboundId, MessageId, Place, Sess
 from gateway.domain.message import InboundMessage
 from gateway.domain.operations.inbound import StoredInbound
 from gateway.domain.operations.turns import Exchange, TurnEnd
-from store.codec import RowLike, clean, event_from_json, given_in, readable, storable
+from store.codec import (
+    RowLike,
+    clean,
+    event_from_json,
+    given_in,
+    place_from_row,
+    readable,
+    storable,
+)
 from store.readers.database import Database
 from store.readers.decoding import decode_each, decode_one
 from store.sql.reads import inbox as sql
@@ -49,6 +57,15 @@ class InboxReader:
         rows = await self._database.all(sql.THREADS, limit=limit)
         return [clean(row["session_key"]) for row in rows]
 
+    async def last_heard(
+        self, platform: str, account: str, *, limit: int
+    ) -> Sequence[tuple[Place, str]]:
+        """Return conversations, those of late first, with the id of what a person said last."""
+        rows = await self._database.all(
+            sql.LAST_HEARD, platform=storable(platform), account=storable(account), limit=limit
+        )
+        return decode_each(rows, _heard_from_row, what="conversation")
+
     async def last_turn(self, place: Place) -> tuple[TurnId, TurnEnd | None] | None:
         """Return the newest turn of a conversation and how it ended, None while it runs."""
         row = await self._database.first(sql.LAST_TURN, session_key=storable(place.session_key))
@@ -69,6 +86,10 @@ class InboxReader:
         return Exchange(
             inputs=tuple(inputs), replies=tuple(MessageId(row["id"]) for row in replies)
         )
+
+
+def _heard_from_row(row: RowLike) -> tuple[Place, str]:
+    return place_from_row(row), clean(row["native_id"] or "")
 
 
 def _said_from_row(row: RowLike) -> StoredInbound:

@@ -77,6 +77,19 @@ async def test_a_redelivered_message_changes_nothing(opened: OpenStore) -> None:
     assert await opened.readers.events.head() == head
 
 
+async def test_the_newest_message_of_each_conversation_is_known_by_its_platforms_id(
+    opened: OpenStore,
+) -> None:
+    await opened.store.accept(message("hello", native_id="5"))
+    await opened.store.accept(message("again", native_id="6"))
+
+    heard = await opened.readers.inbox.last_heard(HOME.platform, HOME.account, limit=5)
+    elsewhere = await opened.readers.inbox.last_heard("slack", "", limit=5)
+
+    assert heard == [(HOME, "6")]
+    assert elsewhere == []
+
+
 @requirement("case.db13")
 async def test_a_message_that_comes_under_two_keys_is_one_row_and_one_input(
     opened: OpenStore,

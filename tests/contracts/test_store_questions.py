@@ -24,6 +24,7 @@ from gateway.domain.operations.questions import (
     Withdraw,
 )
 from gateway.domain.operations.turns import DoneStep, SentStep, StepState
+from gateway.domain.operations.upkeep import RevokeRule
 from gateway.domain.question import (
     Action,
     Question,
@@ -191,6 +192,20 @@ async def test_arguments_that_cannot_be_shown_are_never_allowed(opened: OpenStor
     assert await facts(opened) == ["QuestionAsked", "QuestionSettled"]
     ruling = await opened.store.decide(decide(asked))
     assert isinstance(ruling, Refused)
+
+
+async def test_a_card_that_cannot_be_delivered_ends_its_question(opened: OpenStore) -> None:
+    asked = await opened.store.ask(ask(question()))
+    delivery = await opened.store.claim_delivery(sending())
+    assert delivery is not None
+
+    await opened.store.mark_delivery(Dead(id=delivery.id, error="kicked"))
+
+    ended = await found(opened, asked.id)
+    assert ended.state is QuestionState.CANCELLED
+    assert ended.decision is not None
+    assert ended.decision.reason == "the card could not be delivered"
+    assert await facts(opened) == ["QuestionAsked", "QuestionSettled"]
 
 
 @requirement("case.f5")
@@ -386,6 +401,11 @@ async def test_a_standing_rule_covers_the_very_definition_it_was_given_for(
     assert await rules.match(spec(), session=view.session) is None
     assert await rules.match(spec(definition_sha="changed"), session=asked.session) is None
     assert await rules.match(spec(server_sha="changed"), session=asked.session) is None
+    assert await opened.store.use_rule(here)
+    (live,) = await rules.live()
+    assert live.used_count == 1
+    await opened.store.revoke_rule(RevokeRule(rule=here, by=ANNA))
+    assert not await opened.store.use_rule(here)
 
 
 async def test_with_a_quorum_the_narrowest_scope_holds(opened: OpenStore) -> None:
@@ -523,6 +543,28 @@ async def test_an_answer_on_an_old_card_changes_nothing(opened: OpenStore) -> No
 
     state = FormState(rev=1, field="note", answers={"name": "Ada"})
     assert (stale, closed) == (Stale(state=state), Stale(state=state))
+
+
+async def test_a_native_form_is_answered_in_one_step(opened: OpenStore) -> None:
+    asked = await opened.store.ask(ask(form_question(), field="name", buttons=(button("t0"),)))
+    await send_next(opened)
+    answer = AnswerField(
+        question=asked.id,
+        rev=0,
+        field="name",
+        value="Ada",
+        next="",
+        card=card("review"),
+        left_out=frozenset({"note"}),
+    )
+
+    first = await opened.store.answer_field(answer)
+    second = await opened.store.answer_field(
+        replace(answer, rev=1, others={"note": "soon"}, left_out=frozenset())
+    )
+
+    assert first == FormState(rev=1, field="", answers={"name": "Ada"}, skipped=frozenset({"note"}))
+    assert second == FormState(rev=2, field="", answers={"name": "Ada", "note": "soon"})
 
 
 async def test_a_question_without_a_form_takes_no_answers(opened: OpenStore) -> None:

@@ -1,5 +1,6 @@
 """Asking a person, and settling what was asked."""
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,6 +32,7 @@ class AnswerField:
     """Take one field's answer (or its omission) and ask the next; decides nothing.
 
     `next` is the field asked next ("" = review); `card` and `buttons` put it to the person.
+    `others` and `left_out` are what a native form answered along with it, and what it left out.
     `token` is the button that was used, `inbound` the event that is done with it.
     """
 
@@ -44,6 +46,8 @@ class AnswerField:
     skip: bool = False
     keep: bool = False
     """Only move to `next`; the answers stay as they are (*Edit*)."""
+    others: Mapping[str, object] = dataclasses.field(default_factory=dict[str, object])
+    left_out: frozenset[str] = frozenset()
     token: str | None = None
     actor: Actor | None = None
     inbound: InboundId | None = None

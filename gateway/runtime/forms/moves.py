@@ -1,5 +1,6 @@
 """What an answer does to a form: move it to its next step, or end it. Pure; the store decides who was first."""
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +29,10 @@ _NOTHING: Final = Prompt(text="", choices=())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """Take `value` (or the omission, or nothing when `keep`) for `field`, then show `prompt`."""
+    """Take `value` (or the omission, or nothing when `keep`) for `field`, then show `prompt`.
+
+    `others` are fields that were answered along with it, `left_out` those that were omitted.
+    """
 
     field: str
     next: str = steps.REVIEW
@@ -36,6 +40,8 @@ class Move:
     value: object = None
     skip: bool = False
     keep: bool = False
+    others: Mapping[str, object] = dataclasses.field(default_factory=dict[str, object])
+    left_out: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +114,53 @@ def typed(
     return _taken(form, state, asked, reading, page=page)
 
 
+def submitted(
+    form: Form,
+    state: FormState,
+    argument: Mapping[str, object],
+    values: Mapping[str, str | Sequence[str]],
+) -> Outcome:
+    """Say what the answers of a native form mean, all of them at once; the asked one is among them.
+
+    What is wrong is asked again, the first of it first; the others are taken as they are.
+    """
+    here = values.get(state.field)
+    if here is None:
+        return _OLDER
+    if len(values) == 1 and here:
+        return typed(form, state, argument, here)
+    if argument.get("field") != state.field or argument.get("rev") != state.rev:
+        return _OLDER
+    taken: dict[str, object] = {}
+    left_out: set[str] = set()
+    wrong: list[tuple[FormField, str]] = []
+    for item in (item for item in form.fields if key_of(item) in values):
+        given = values[key_of(item)]
+        if not given and not item.required:
+            left_out.add(key_of(item))
+            continue
+        reading = read_text(item, given) if isinstance(given, str) else read_several(item, given)
+        if isinstance(reading, Invalid):
+            wrong.append((item, f"{item.label}: {reading.reason}"))
+        else:
+            taken[key_of(item)] = reading.value
+    asked = key_of(wrong[0][0]) if wrong else state.field
+    move = Move(
+        field=asked,
+        next=asked,
+        value=taken.get(asked),
+        skip=asked in left_out,
+        keep=bool(wrong),
+        others={key: value for key, value in taken.items() if key != asked},
+        left_out=frozenset(left_out - {asked}),
+    )
+    if not wrong:
+        return _go(form, state, move, to=steps.next_field(form, after(state, move)))
+    item, problem = wrong[0]
+    prompt = steps.field_prompt(form, item, after(state, move), problem=problem)
+    return replace(move, prompt=prompt)
+
+
 def after(state: FormState, move: Move) -> FormState:
     """Return the state a move leads to, as the store will write it."""
     answers, skipped = dict(state.answers), set(state.skipped)
@@ -118,6 +171,11 @@ def after(state: FormState, move: Move) -> FormState:
             skipped.add(move.field)
         else:
             answers[move.field] = move.value
+    for key in move.others.keys() | move.left_out:
+        answers.pop(key, None)
+        skipped.discard(key)
+    answers.update(move.others)
+    skipped |= move.left_out
     return FormState(
         rev=state.rev + 1, field=move.next, answers=answers, skipped=frozenset(skipped)
     )

@@ -16,6 +16,8 @@ PAGE: Final = 8
 """Options on one card."""
 
 MAX_LABEL: Final = 60
+MAX_OPTION: Final = 300
+"""A platform whose buttons hold less shows the whole label beside them."""
 REVIEW: Final = ""
 """`FormState.field` of the review."""
 
@@ -34,13 +36,18 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """One card of a form; `reply` is the argument of a typed answer to `field`, None without one."""
+    """One card of a form; `reply` is the argument of a typed answer to `field`, None without one.
+
+    `state` is how far a form is one field of which is asked, `problem` why the last answer was none.
+    """
 
     text: str
     choices: tuple[Choice, ...]
     field: str = ""
     hint: str = ""
     reply: Mapping[str, object] | None = None
+    state: FormState | None = None
+    problem: str = ""
 
 
 def key_of(item: FormField) -> str:
@@ -96,7 +103,44 @@ def field_prompt(
         field=key_of(asked) if typed else "",
         hint=describe(asked) if typed else "",
         reply=argument if typed else None,
+        state=state,
+        problem=problem,
     )
+
+
+def wants_modal(form: Form, prompt: Prompt) -> bool:
+    """Whether a native form asks better than a card: not where one press is all it takes."""
+    if prompt.state is None:
+        return False
+    alone = form.fields[0] if len(form.fields) == 1 else None
+    return alone is None or alone.kind in _TYPED or len(alone.options) > PAGE
+
+
+def modal_prompt(form: Form, prompt: Prompt) -> Prompt:
+    """Return the card from which a native form opens, in the place of one that asks a field."""
+    state = prompt.state or FormState(rev=0, field=REVIEW)
+    answer = Choice(
+        action=Action.ANSWER, label="Answer", argument={"field": state.field, "rev": state.rev}
+    )
+    asked = [_asked_for(item) for item in form.fields]
+    return replace(
+        prompt,
+        text="\n\n".join(part for part in (form.message, prompt.problem, "\n".join(asked)) if part),
+        choices=(answer, *_ways_out(state)),
+        field="",
+        hint="",
+        reply=None,
+    )
+
+
+def _asked_for(item: FormField) -> str:
+    line = item.label if item.required else f"{item.label} (optional)"
+    long = [option.label for option in item.options if len(option.label) > MAX_LABEL]
+    return "\n".join([line, *(_numbered(item) if long else ())])
+
+
+def _numbered(item: FormField) -> Sequence[str]:
+    return [f"{number}. {option.label}" for number, option in enumerate(item.options, 1)]
 
 
 def pick_prompt(form: Form, state: FormState, *, page: int = 0) -> Prompt:
@@ -107,7 +151,7 @@ def pick_prompt(form: Form, state: FormState, *, page: int = 0) -> Prompt:
     picks = [
         Choice(
             action=Action.SUBMIT,
-            label=shorten(labels[index], MAX_LABEL),
+            label=shorten(labels[index], MAX_OPTION),
             argument=argument | {"option": index},
         )
         for index in _shown(len(labels), page)
@@ -227,7 +271,7 @@ def chosen_options(asked: FormField, state: FormState) -> frozenset[int]:
 
 
 def _label(asked: FormField, index: int) -> str:
-    return shorten(asked.options[index].label, MAX_LABEL)
+    return shorten(asked.options[index].label, MAX_OPTION)
 
 
 def _option_label(asked: FormField, index: int, chosen: frozenset[int]) -> str:

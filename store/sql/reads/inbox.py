@@ -67,3 +67,10 @@ THREADS: Final = lines(
     "  AND EXISTS (SELECT 1 FROM turn t WHERE t.conversation_id = c.id)",
     "ORDER BY last_at DESC, id DESC LIMIT :limit",
 )
+LAST_HEARD: Final = lines(
+    "SELECT c.platform, c.account, c.chat_type, c.chat_key, c.thread_key, c.participant,",
+    "  (SELECT m.native_id FROM message m WHERE m.conversation_id = c.id AND m.role = 'user'",
+    "    AND m.native_id IS NOT NULL ORDER BY m.id DESC LIMIT 1) AS native_id",
+    "FROM conversation c WHERE c.platform = :platform AND c.account = :account",
+    "ORDER BY c.last_at DESC, c.id DESC LIMIT :limit",
+)
