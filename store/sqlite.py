@@ -6,7 +6,7 @@ from functools import partial
 
 from gateway.domain.delivery import Delivery, Outcome
 from gateway.domain.form import FormState
-from gateway.domain.ids import Account, InboundId
+from gateway.domain.ids import Account, InboundId, RuleId
 from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued, ParkChat
 from gateway.domain.operations.files import SettleFile
 from gateway.domain.operations.inbound import Accept, Accepted, Duplicate, MigrateChat
@@ -164,6 +164,9 @@ class SqliteStore:
 
     async def revoke_rule(self, revoke: RevokeRule) -> StandingRule | None:
         return await self._do(partial(upkeep.revoke_rule, revoke=revoke))
+
+    async def use_rule(self, rule: RuleId) -> bool:
+        return await self._do(partial(upkeep.use_rule, rule=rule))
 
     async def put_server(self, server: PutServer) -> None:
         await self._do(partial(upkeep.put_server, server=server))

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from gateway.domain.delivery import Delivery, Outcome
 from gateway.domain.form import FormState
-from gateway.domain.ids import Account, InboundId
+from gateway.domain.ids import Account, InboundId, RuleId
 from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue, Enqueued, ParkChat
 from gateway.domain.operations.inbound import (
     Accept,
@@ -175,6 +175,10 @@ class UpkeepStore(Protocol):
 
     async def revoke_rule(self, revoke: RevokeRule) -> StandingRule | None:
         """End a rule; None when it is unknown or was revoked before."""
+        ...
+
+    async def use_rule(self, rule: RuleId) -> bool:
+        """Count a use of a standing rule; False when it is not in force any more."""
         ...
 
     async def put_server(self, server: PutServer) -> None: ...

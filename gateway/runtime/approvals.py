@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeAlias
 from gateway.domain.canonical import sha256_of
 from gateway.domain.deadline import Deadline
 from gateway.domain.form import Form, FormAction, FormAnswer, Option
-from gateway.domain.ids import QuestionId, TurnId
+from gateway.domain.ids import QuestionId, RuleId, TurnId
 from gateway.domain.operations.upkeep import PinTool
 from gateway.domain.question import Action, Question, QuestionKind, QuestionState
 from gateway.domain.tools import ToolCall, ToolSpec
@@ -62,6 +62,10 @@ class BrokerStore(QuestionStore, DeliveryStore, Protocol):
         """Keep a tool as it was allowed."""
         ...
 
+    async def use_rule(self, rule: RuleId) -> bool:
+        """Count a use of a standing rule; False when it is not in force any more."""
+        ...
+
 
 class ApprovalBroker:
     """One for the process; every wait holds the caller's time limit still."""
@@ -108,7 +112,7 @@ class ApprovalBroker:
         self._decisions.remember(call.requester)
         known = await self._of_step(call, QuestionKind.TOOL_CALL)
         rule = await self._rules.match(spec, session=call.session)
-        if rule is not None:
+        if rule is not None and await self._store.use_rule(rule):
             await self._drop(known, reason="a standing rule allows it")
             return Approval(allowed=True, reason=f"allowed by standing rule {rule}")
         if known is not None and (known.consumed or not _covers(known, call, spec)):
@@ -123,6 +127,8 @@ class ApprovalBroker:
         with deadline.paused():
             asked = known or await self._ask_who_may(call, draft)
             if isinstance(asked, str):
+                if self._routing.shows_cards(call.place):
+                    await self._notices.not_asked(call, spec, reason=asked)
                 return Approval(allowed=False, reason=f"not run: {asked}")
             settled = await self._asking.settled(asked)
         is_new = agreed is None or agreed.definition_sha != spec.definition_sha
@@ -173,7 +179,7 @@ class ApprovalBroker:
         """
         self._decisions.remember(call.requester)
         rule = await self._rules.match(_sampling_of(request), session=call.session)
-        if rule is not None:
+        if rule is not None and await self._store.use_rule(rule):
             return Approval(allowed=True, reason=f"allowed by standing rule {rule}")
 
         def draft(actions: tuple[Action, ...], config: ApprovalsConfig) -> Draft:

@@ -252,6 +252,9 @@ class DeliveryLoop:
     async def _mark(self, outcome: Outcome) -> None:
         self._some_later |= isinstance(outcome, Later)
         await persist(lambda: self._store.mark_delivery(outcome), clock=self._clock)
+        if isinstance(outcome, Dead):
+            # It may have been a card: its question has ended with it.
+            self._wakeups.any_settled()
 
     def _after(self, seconds: float) -> datetime:
         return self._clock.now() + timedelta(seconds=seconds)

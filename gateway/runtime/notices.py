@@ -11,7 +11,7 @@ from gateway.domain.delivery import Origin
 from gateway.domain.ids import Place
 from gateway.domain.operations.deliveries import Enqueue
 from gateway.domain.question import Question
-from gateway.domain.tools import ToolCall
+from gateway.domain.tools import ToolCall, ToolSpec
 from gateway.ports import DeliveryStore, FormRequest, Renderer
 from gateway.runtime.cards import card_view, deciders, one_line
 from gateway.runtime.config import ApprovalsConfig
@@ -61,6 +61,11 @@ class Notices:
         text = _in_words(question, draft, now=question.created_at, config=config)
         for place in routed.told:
             await self.say(place, text, key=f"told:{question.id}:{place.session_key}")
+
+    async def not_asked(self, call: ToolCall, spec: ToolSpec, *, reason: str) -> None:
+        """Say that a call was not run because its approval could not be asked for."""
+        text = f"{one_line(spec.server)} · {one_line(spec.name)} was not run: {reason}."
+        await self.say(call.place, text, key=f"unasked:{call.turn}:{call.step}:{call.id}")
 
     async def declined(self, call: ToolCall, request: FormRequest) -> None:
         """Say that a server asked something that cannot be asked, and why."""

@@ -76,7 +76,7 @@ class Routing:
 
     def here(self, call: ToolCall) -> Routed | str:
         """Return the chat of the call itself, or why nobody can be asked there."""
-        if self._shows_cards(call.place):
+        if self.shows_cards(call.place):
             return Routed(shown_in=call.place)
         return NOBODY.format(one_line(call.place.platform))
 
@@ -107,7 +107,8 @@ class Routing:
     def _is_guest(self, call: ToolCall) -> bool:
         return self._access.role(call.requester, call.place) is PersonRole.GUEST
 
-    def _shows_cards(self, place: Place) -> bool:
+    def shows_cards(self, place: Place) -> bool:
+        """Say whether people can be asked on the platform of a place."""
         renderer = self._renderers.get(place.platform)
         return renderer is not None and renderer.capabilities.buttons
 
@@ -119,7 +120,7 @@ class Routing:
             found = await self._channels.resolve(name)
             if isinstance(found, Ambiguous):
                 found = await self._channels.resolve(found.candidates[0])
-            if isinstance(found, Channel) and self._shows_cards(found.place):
+            if isinstance(found, Channel) and self.shows_cards(found.place):
                 return Routed(shown_in=self._as_seen_by(call, found.place))
         return None
 
@@ -137,7 +138,7 @@ class Routing:
 
     async def _direct(self, admin: Actor, call: ToolCall) -> Sequence[Place]:
         known = await self._channels.direct(admin, limit=MAX_CHATS)
-        found = [place for place in known if self._shows_cards(place)]
+        found = [place for place in known if self.shows_cards(place)]
         return sorted(found, key=lambda place: not self._is_near(place, call))
 
     def _is_near(self, place: Place, call: ToolCall) -> bool:

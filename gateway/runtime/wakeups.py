@@ -103,6 +103,11 @@ class Wakeups:
         while len(self._settled) > _REMEMBERED_RINGS + len(self._waiting):
             self._forget_oldest()
 
+    def any_settled(self) -> None:
+        """Say that some question may have been settled, nobody knows which."""
+        for question in self._waiting:
+            self._bell_of(question).set()
+
     async def wait_settled(self, question: QuestionId) -> None:
         """Return at the next ring of this question, at once when it rang before; any number may wait."""
         rung = self._bell_of(question)

@@ -1,6 +1,6 @@
 """Filling the outbox and emptying it, one delivery at a time, in the order of its conversation."""
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from gateway.domain.delivery import Dead, Delivery, DeliveryKind, Later, Mark, Outcome, Sent, Unsure
 from gateway.domain.ids import ConversationId, DeliveryId, MessageId, QuestionId
@@ -9,11 +9,14 @@ from store.codec import delivery_from_row, marks_from_text, marks_to_text, ms, s
 from store.operations.inbound import finish
 from store.operations.outbox import Owner, add_edit, add_parts, next_ords
 from store.operations.places import rows_of
-from store.operations.settling import cancel_unshown
+from store.operations.settling import NOT_ASKED, NOT_SHOWN, cancel_unshown
 from store.sql import deliveries as sql
 from store.sql import inbound as inbound_sql
 from store.sql import turns as turns_sql
 from store.work import Work
+
+_OF_QUESTIONS: Final = {DeliveryKind.FILE: NOT_SHOWN, DeliveryKind.CARD: NOT_ASKED}
+"""What ends a question when that of it cannot be delivered."""
 
 
 def enqueue(work: Work, enqueue: Enqueue) -> Enqueued:
@@ -136,11 +139,12 @@ def _dead(work: Work, dead: Dead) -> None:
     if row is None:
         return
     work.run(sql.DEAD_EDITS, values)
-    if row["kind"] != DeliveryKind.FILE or row["question_id"] is None:
+    if row["question_id"] is None or row["kind"] not in _OF_QUESTIONS:
         return
-    # The arguments cannot be shown, so the card that follows may not offer to run them.
+    reason = _OF_QUESTIONS[row["kind"]]
+    # Without its arguments the card that follows may not offer to run them.
     work.run(sql.DEAD_CARD, {**values, "group_key": row["group_key"], "part": row["part"]})
-    cancel_unshown(work, QuestionId(row["question_id"]))
+    cancel_unshown(work, QuestionId(row["question_id"]), reason=reason)
 
 
 def _marks(work: Work, delivery: DeliveryId, more: frozenset[Mark]) -> str:

@@ -45,6 +45,7 @@ _OUTCOMES: Final = {Why.NOT_SHOWN: Why.NOT_OFFERED.value}
 """What the books say, where a refusal has no word of its own there."""
 
 NOT_SHOWN: Final = "the arguments could not be shown"
+NOT_ASKED: Final = "the card could not be delivered"
 
 
 def find_question(work: Work, question: QuestionId) -> Question | None:
@@ -137,8 +138,8 @@ def expire_due(work: Work, expire: ExpireDue) -> Sequence[Settled]:
     return tuple(each for each in ended if each is not None)
 
 
-def cancel_unshown(work: Work, question: QuestionId) -> None:
-    """Cancel a question whose arguments could not be delivered: nothing may run unseen."""
+def cancel_unshown(work: Work, question: QuestionId, *, reason: str) -> None:
+    """Cancel a question whose card or arguments could not be delivered: nothing may run unseen."""
     _end(
         work,
         question,
@@ -146,7 +147,7 @@ def cancel_unshown(work: Work, question: QuestionId) -> None:
         state=QuestionState.CANCELLED,
         action=Action.WITHDRAW,
         via=Surface.SYSTEM,
-        reason=NOT_SHOWN,
+        reason=reason,
     )
 
 

@@ -115,6 +115,11 @@ def revoke_rule(work: Work, revoke: RevokeRule) -> StandingRule | None:
     )
 
 
+def use_rule(work: Work, rule: RuleId) -> bool:
+    """Count a use of a rule, if it is still in force."""
+    return work.run(sql.USE_RULE, {"rule": rule}) > 0
+
+
 def put_server(work: Work, server: PutServer) -> None:
     """Write an MCP server's state; `since` moves only when the state does."""
     work.run(

@@ -86,6 +86,10 @@ WHERE id = :rule AND revoked_at IS NULL
 RETURNING id, scope, session_id, server, tool, tool_def_sha, granted_by, created_at, used_count
 """
 
+USE_RULE: Final = """
+UPDATE standing_rule SET used_count = used_count + 1 WHERE id = :rule AND revoked_at IS NULL
+"""
+
 RULE_CONVERSATION: Final = "SELECT conversation_id FROM session WHERE id = :session"
 
 SERVER: Final = """

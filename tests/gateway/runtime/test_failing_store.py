@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from gateway.domain.delivery import DeliveryKind
-from gateway.domain.errors import Conflict, StoreBusy, StoreError
+from gateway.domain.delivery import Delivery, DeliveryKind
+from gateway.domain.errors import Conflict, DeliveryRejected, StoreBusy, StoreError
 from gateway.domain.operations.questions import Decide, Ruling
 from gateway.ports import Store
 from gateway.runtime.control import FAILED
 from tests.fakes.house import running
+from tests.fakes.loopback import PLATFORM, Loopback
 from tests.fakes.model import ScriptedModel, calls, says
 from tests.fakes.tools import FakeTools, tool
+from tests.support.clock import ManualClock
 from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
@@ -66,6 +68,25 @@ async def test_a_first_click_that_cannot_be_written_is_told_and_the_second_one_c
         await house.adapter.until(lambda: "Noted." in house.adapter.texts())
 
         assert tools.ran == [(NOTE.name, '{"text":"milk"}')]
+
+
+@requirement("case.ap5")
+async def test_a_card_the_platform_refuses_ends_its_call_at_once_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    def refuse(delivery: Delivery) -> None:
+        if delivery.kind is DeliveryKind.CARD:
+            raise DeliveryRejected(PLATFORM, "kicked")
+
+    tools, model = gated()
+    async with running(
+        tmp_path, model, tools=tools, adapter=Loopback(on_send=refuse), clock=ManualClock()
+    ) as house:
+        await house.say("note milk")
+        await house.replies(1)
+
+        assert "the card could not be delivered" in model.requests[-1].history[-1].text
+        assert tools.ran == []
 
 
 @requirement("case.ap7")
