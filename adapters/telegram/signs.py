@@ -41,10 +41,11 @@ class Signs:
         self._bot = bot
         self._traffic = traffic
         self._renderer = TelegramRenderer()
+        self._has_drafts = True
 
     def opening(self, preview: Preview) -> Part | None:
         """Return the silent message that stands for a reply; a private chat shows a draft instead."""
-        if is_private(preview.place.chat):
+        if self._has_drafts and is_private(preview.place.chat):
             return None
         newest = self._newest(preview.text)
         payload = dataclasses.replace(Payload.from_json(newest.payload), silent=True)
@@ -116,13 +117,18 @@ class Signs:
                     link_preview_options=_NO_PREVIEW,
                 )
                 return
-            await self._bot.send_message_draft(
-                int(chat),
-                preview.turn,
-                shown.text,
-                message_thread_id=thread_id(preview.place),
-                entities=shown.entities,
-            )
+            try:
+                await self._bot.send_message_draft(
+                    int(chat),
+                    preview.turn,
+                    shown.text,
+                    message_thread_id=thread_id(preview.place),
+                    entities=shown.entities,
+                )
+            except sdk.InvalidToken as error:
+                # So the library reads the answer of a server that does not know the method.
+                self._has_drafts = False
+                raise DeliveryRejected(PLATFORM, "this server knows no drafts") from error
 
 
 @contextmanager

@@ -148,11 +148,10 @@ async def test_of_a_long_reply_the_end_is_shown() -> None:
 @pytest.mark.parametrize(
     ("fault", "error"),
     [
-        (refuse("sendMessageDraft", 404, "Not Found"), AdapterError),
         (refuse("sendMessageDraft", 400, "Bad Request: no"), DeliveryRejected),
         (Fault(trouble=Trouble.CUT_AFTER, method="sendMessageDraft"), DeliveryUnsure),
     ],
-    ids=["unknown here", "refused", "no answer"],
+    ids=["refused", "no answer"],
 )
 async def test_what_cannot_be_shown_is_said_in_our_words(
     fault: Fault, error: type[AdapterError]
@@ -163,6 +162,21 @@ async def test_what_cannot_be_shown_is_said_in_our_words(
         async with rig(town) as run:
             with pytest.raises(error):
                 await run.adapter.show_preview(preview(dm(), "x"))
+
+
+async def test_a_server_without_drafts_gets_a_silent_message_from_the_next_reply_on() -> None:
+    async with unhurried() as town:
+        chat = town.private(town.user(111, "Ana"), bot=town.bot(TOKEN))
+        town.fail(refuse("sendMessageDraft", 404, "Not Found"))
+        async with rig(town) as run:
+            with pytest.raises(DeliveryRejected):
+                await run.adapter.show_preview(preview(dm(), "x"))
+            receipt = await opened(run, dm(), "It")
+            await run.adapter.show_preview(preview(dm(), "It grows", message=receipt.native_id))
+
+            (shown,) = chat.replies
+            assert (shown.text, shown.silent) == ("It grows", True)
+        assert town.count("sendMessageDraft") == 1
 
 
 async def test_words_that_nobody_would_see_open_with_a_sign() -> None:
