@@ -29,10 +29,11 @@ from mcp_host.calls import Returned, call_tool
 from mcp_host.connection import Connection
 from mcp_host.connections import Connections
 from mcp_host.errors import one_line
+from mcp_host.needed_links import ask_for_links
 from mcp_host.results import read_result
 from mcp_host.sanitize import clean_line, clean_text
 from mcp_host.secrets import without_secrets
-from mcp_host.server_config import ServerConfig
+from mcp_host.server_config import ServerConfig, UrlMode
 from mcp_host.session import HostSession
 from mcp_host.trust import Gate, gate
 from mcp_host.utilities import use
@@ -218,15 +219,21 @@ class Dispatch:
         connection, session = await self._session(spec, line)
         config = connection.config
         asker = PersonAsker(spec, config=config.elicitation, approver=line.approver)
-        returned = await connection.calls.run(
-            session,
-            spec.name,
-            arguments,
-            asker=asker,
-            seconds=config.timeout,
-            conversation=line.conversation,
-            exchange=use if spec.utility else call_tool,
-        )
+        try:
+            returned = await connection.calls.run(
+                session,
+                spec.name,
+                arguments,
+                asker=asker,
+                seconds=config.timeout,
+                conversation=line.conversation,
+                exchange=use if spec.utility else call_tool,
+            )
+        except MCPError as error:
+            asks = config.elicitation.enabled and config.elicitation.url is UrlMode.ASK
+            if error.code != wire.URL_ELICITATION_REQUIRED or not asks:
+                raise
+            returned = await ask_for_links(spec.alias, error, asker)
         return dataclasses.replace(returned, notes=(*returned.notes, *asker.notes))
 
     def _gate(self, spec: ToolSpec) -> Gate:

@@ -99,6 +99,30 @@ async def test_a_link_is_put_to_the_person_only_where_the_operator_says_so(
     assert ("link" in asked.problem) is not asks
 
 
+@requirement("elicitation.url_mode")
+@pytest.mark.parametrize(
+    ("config", "form", "says", "asked"),
+    [
+        ({"url": "ask"}, FormAction.ACCEPT, "call it again once they say", 1),
+        ({"url": "ask"}, FormAction.DECLINE, "they did not agree", 1),
+        ({"url": False}, FormAction.ACCEPT, "which is declined here", 0),
+        ({"url": "ask", "enabled": False}, FormAction.ACCEPT, "which is declined here", 0),
+    ],
+)
+async def test_a_call_that_needs_a_link_opened_first_has_it_put_to_the_person(
+    config: dict[str, object], form: FormAction, says: str, asked: int
+) -> None:
+    person = Person(arguments("https://example.com/in"), form=FormAnswer(action=form))
+    async with running(legacy(elicitation=config)) as host:
+        result = await host.call("needs_url", person=person)
+        nameless = await host.call("needs_url")
+
+    assert result.state is CallState.ERROR
+    assert says in result.text
+    assert [request.url for request in person.forms] == ["https://example.com/in"] * asked
+    assert "link" in nameless.text
+
+
 async def test_several_rounds_carry_the_state_of_the_server_byte_for_byte(tmp_path: Path) -> None:
     log = tmp_path / "log"
     form = FormAnswer(action=FormAction.ACCEPT, content={"size": "s"})

@@ -379,8 +379,10 @@ class Server:
     def do_refuse(self, *_: Any) -> Message:
         return {"error": {"code": -32602, "message": "text is missing\x1b[31m"}}
 
-    def do_needs_url(self, *_: Any) -> Message:
-        return {"error": {"code": -32042, "message": "open a link", "data": {}}}
+    def do_needs_url(self, _: Any, text: str) -> Message:
+        link = {"mode": "url", "message": "Sign in", "url": text, "elicitationId": "1"}
+        data: Message = {"elicitations": [link]} if text else {}
+        return {"error": {"code": -32042, "message": "open a link", "data": data}}
 
     def do_rich(self, *_: Any) -> Message:
         return {"result": RICH}

@@ -1,0 +1,45 @@
+"""A call that fails because a person must first open links: puts them to the person, one by one."""
+
+import itertools
+from collections.abc import Mapping
+from typing import Final, cast
+
+from mcp import MCPError
+
+from mcp_host.calls import Asker, Returned
+
+MAX_LINKS: Final = 3
+ACCEPT: Final = "accept"
+
+GIVEN: Final = (
+    "{} wants a person to open a link first. It was given to them: "
+    "call it again once they say that they are done."
+)
+REFUSED: Final = "{} wants a person to open a link first, and they did not agree to."
+
+
+async def ask_for_links(tool: str, error: MCPError, asker: Asker) -> Returned:
+    """Ask for each link that the error names; return what the model is told instead of a result.
+
+    Raises:
+        MCPError: The error itself: it names no link.
+    """
+    links = _links(error.data)
+    if not links:
+        raise error
+    for link in links:
+        answer = await asker.answer({**link, "mode": "url"})
+        if answer.get("action") != ACCEPT:
+            return _told(REFUSED.format(tool))
+    return _told(GIVEN.format(tool))
+
+
+def _links(data: object) -> list[Mapping[str, object]]:
+    listed = cast("dict[str, object]", data).get("elicitations") if isinstance(data, dict) else None
+    items = cast("list[object]", listed) if isinstance(listed, list) else []
+    links = (item for item in items if isinstance(item, dict))
+    return [cast("dict[str, object]", link) for link in itertools.islice(links, MAX_LINKS)]
+
+
+def _told(text: str) -> Returned:
+    return Returned(raw={"content": [{"type": "text", "text": text}], "isError": True}, seconds=0.0)
