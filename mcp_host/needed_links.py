@@ -1,7 +1,6 @@
 """A call that fails because a person must first open links: puts them to the person, one by one."""
 
-import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from mcp import MCPError
@@ -34,11 +33,11 @@ async def ask_for_links(tool: str, error: MCPError, asker: Asker) -> Returned:
     return _told(GIVEN.format(tool))
 
 
-def _links(data: object) -> list[Mapping[str, object]]:
+def _links(data: object) -> Sequence[Mapping[str, object]]:
     listed = cast("dict[str, object]", data).get("elicitations") if isinstance(data, dict) else None
     items = cast("list[object]", listed) if isinstance(listed, list) else []
-    links = (item for item in items if isinstance(item, dict))
-    return [cast("dict[str, object]", link) for link in itertools.islice(links, MAX_LINKS)]
+    links = [cast("dict[str, object]", item) for item in items if isinstance(item, dict)]
+    return tuple(links[:MAX_LINKS])
 
 
 def _told(text: str) -> Returned:
