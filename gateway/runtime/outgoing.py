@@ -89,8 +89,7 @@ def reply_files(files: Iterable[Attachment]) -> tuple[Attachment, ...]:
     """Return the files that go with a reply: the newest that tools gave, each once."""
     by_contents: dict[str, Attachment] = {}
     for file in files:
-        by_contents.pop(file.sha256, None)
-        by_contents[file.sha256] = file
+        by_contents.setdefault(file.sha256, file)
     return tuple(by_contents.values())[-MAX_FILES:]
 
 
