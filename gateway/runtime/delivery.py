@@ -41,6 +41,8 @@ MAX_SETTLINGS: Final = MAX_SENDS // 2
 """Of these calls, for what an earlier process left open; the others are always free to send."""
 SEND_SECONDS: Final = 90.0
 """For one call of an adapter; after that its outcome counts as unknown."""
+SLOWEST_UPLOAD: Final = 100_000
+"""Bytes a second at which a file still goes out: a call that takes files along gets that longer."""
 LEASE_SECONDS: Final = 120.0
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 60.0
@@ -195,13 +197,14 @@ class DeliveryLoop:
             bell.ring()
 
     async def _sent(self, delivery: Delivery) -> Outcome:
+        seconds = self._send_seconds + _upload_seconds(delivery)
         try:
-            async with asyncio.timeout(self._send_seconds):
+            async with asyncio.timeout(seconds):
                 await reach(FaultPoint.DELIVERY_CLAIMED)
                 receipt = await self._adapter.send(delivery)
                 await reach(FaultPoint.DELIVERY_SENT)
         except TimeoutError:
-            logger.warning("delivery %d: no answer within %g s", delivery.id, self._send_seconds)
+            logger.warning("delivery %d: no answer within %g s", delivery.id, seconds)
             return await self._lost(delivery, "no answer in time")
         except DeliveryDeferred as error:
             at = self._after(error.retry_after)
@@ -258,6 +261,10 @@ class DeliveryLoop:
 
     def _after(self, seconds: float) -> datetime:
         return self._clock.now() + timedelta(seconds=seconds)
+
+
+def _upload_seconds(delivery: Delivery) -> float:
+    return sum(file.size or 0 for file in delivery.files) / SLOWEST_UPLOAD
 
 
 def _later(

@@ -15,6 +15,7 @@ from gateway.domain.model import (
     FunctionCall,
     FunctionSpec,
     ModelRequest,
+    Picture,
     Usage,
     UserSaid,
 )
@@ -156,6 +157,51 @@ HISTORY = (
     AssistantSaid(text="done"),
     UserSaid(text="thanks"),
 )
+
+
+SHOWN = Picture(media_type="image/png", data=b"\x89PNG")
+WITH_PICTURES = (
+    UserSaid(text="what is it?", pictures=(SHOWN,)),
+    AssistantSaid(
+        text="",
+        calls=tuple(
+            FunctionCall(id=name, name="look_up", arguments=canonical({})) for name in ("c1", "c2")
+        ),
+    ),
+    FunctionAnswer(id="c1", name="look_up", text="one", pictures=(SHOWN,)),
+    FunctionAnswer(id="c2", name="look_up", text="two"),
+)
+
+
+async def test_pictures_reach_a_chat_service_behind_the_answers_they_came_with() -> None:
+    async with scene() as at:
+        await at.ask(request(*WITH_PICTURES), streamed=False)
+
+    messages = cast("Items", at.fake.requests[0].body["messages"])
+    assert [item["role"] for item in messages] == ["user", "assistant", "tool", "tool", "user"]
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}}
+    assert messages[0]["content"] == [{"type": "text", "text": "what is it?"}, picture]
+    assert messages[4]["content"] == [{"type": "text", "text": "(shown by look_up:)"}, picture]
+
+
+async def test_a_model_that_takes_no_pictures_is_asked_again_without_them() -> None:
+    async with scene() as at:
+        at.fake.script.fail("rejected")
+        at.fake.script.say("I see nothing, but I read its name")
+        reply = await at.ask(request(*WITH_PICTURES), streamed=True)
+
+    assert reply.text.startswith("I see nothing")
+    assert "image_url" in json.dumps(at.fake.requests[0].body)
+    assert "image_url" not in json.dumps(at.fake.requests[1].body)
+
+
+async def test_a_request_without_pictures_that_is_refused_is_not_repeated() -> None:
+    async with scene() as at:
+        at.fake.script.fail("rejected")
+        with pytest.raises(ModelRejected):
+            await at.ask(streamed=False)
+
+    assert len(at.fake.requests) == 1
 
 
 @requirement("design.model.wire")
