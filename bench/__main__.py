@@ -22,6 +22,8 @@ BENCHES: Final = (
     "telegram_turn",
     "parked",
     "idle",
+    "bridge",
+    "events_wait",
 )
 RESULTS: Final = Path("bench") / "results" / "bench.json"
 SECONDS: Final = 300

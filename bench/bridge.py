@@ -16,14 +16,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.agent import Agent
-from bench.idle import memory_of, seconds_of
+from bench.processes import memory_of, seconds_of
 from bench.report import Row, emit, median, percentile, spread
+from bench.seed import FIRST_CHAT
 from store.sql.reads import channels, conversations, events, questions
 from tests.support.chat import environment
 
 CONVERSATIONS: Final = 1_000
 MESSAGES: Final = 100
-KEY: Final = "agent:main:telegram:dm:100500"
+KEY: Final = f"agent:main:telegram:dm:{FIRST_CHAT}"
+"""The first conversation that was seeded; its session, its messages and it itself have the number 1."""
 STARTS: Final = 9
 CALLS: Final = 300
 WATCH_SECONDS: Final = 20.0
@@ -37,6 +39,7 @@ MAX_MEMORY: Final = 1.2
 MAX_IDLE: Final = 0.1
 """Percent of one core."""
 
+PEER: Final = "HERMES_PEER_VENV"
 BARE: Final = """
 import asyncio
 import mcp_types as wire
@@ -81,22 +84,22 @@ TOOLS: Final[Sequence[Tool]] = (
             (CONVERSATION, {"session_key": KEY}),
             (
                 conversations.MESSAGES_BEFORE,
-                {"session": 501, "before": NO_BOUND, "limit": 51},
+                {"session": 1, "before": NO_BOUND, "limit": 51},
             ),
         ],
     ),
     (
         "attachments_fetch",
-        {"session_key": KEY, "message_id": "90701"},
+        {"session_key": KEY, "message_id": "1"},
         [
             (CONVERSATION, {"session_key": KEY}),
-            (conversations.MESSAGE, {"conversation": 501, "message": 90_701}),
+            (conversations.MESSAGE, {"conversation": 1, "message": 1}),
         ],
     ),
     (
         "events_poll",
-        {"after_cursor": 50_000},
-        [(events.EVENT_BOUNDS, {}), (events.EVENTS, {"cursor": 50_000, "limit": 20})],
+        {"after_cursor": 1},
+        [(events.EVENT_BOUNDS, {}), (events.EVENTS, {"cursor": 1, "limit": 20})],
     ),
     (
         "channels_list",
@@ -142,7 +145,29 @@ def starts(home: Path) -> Row:
     }
 
 
-def timed(run: Callable[[], object], *, times: int = CALLS) -> list[float]:
+def peer_starts(venv: Path, *, ours: float) -> Row:
+    """Return how long the nearest system takes to answer the same, on a home of its own."""
+    took: list[float] = []
+    with tempfile.TemporaryDirectory() as home:
+        command = (str(venv / "bin" / "hermes"), "mcp", "serve")
+        for number in range(STARTS + 1):
+            with Agent(command, env={"HERMES_HOME": home, "HOME": home}) as agent:
+                if number:
+                    took.append(agent.initialized)
+    return {
+        "name": "bridge_start peer",
+        "unit": "s",
+        "ours": ours,
+        "floor": round(median(took), 3),
+        "floor_is": "hermes-agent's own `mcp serve`",
+        "ratio": round(ours / median(took), 2),
+        "spread": spread(took),
+        "goal": "a separate row, no goal",
+        "met": None,
+    }
+
+
+def timed(run: Callable[[], object], *, times: int) -> list[float]:
     """Return the milliseconds of each run."""
     took: list[float] = []
     for _ in range(times):
@@ -152,13 +177,16 @@ def timed(run: Callable[[], object], *, times: int = CALLS) -> list[float]:
     return took
 
 
-def reads(agent: Agent, database: sqlite3.Connection) -> Sequence[Row]:
+def reads(agent: Agent, database: sqlite3.Connection, *, times: int = CALLS) -> Sequence[Row]:
     """Return what each reading tool costs."""
     rows: list[Row] = []
     for name, arguments, queries in TOOLS:
-        agent.call(name, arguments)
-        took = [agent.call(name, arguments)[0] * 1000 for _ in range(CALLS)]
-        floor = timed(lambda queries=queries: [_all(database, query) for query in queries])
+        _, answer = agent.call(name, arguments)
+        assert "error" not in answer, answer
+        took = [agent.call(name, arguments)[0] * 1000 for _ in range(times)]
+        floor = timed(
+            lambda queries=queries: [_all(database, query) for query in queries], times=times
+        )
         rows.append(
             {
                 "name": f"bridge_read {name}",
@@ -244,7 +272,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         seeded(home)
-        emit(starts(home))
+        started = starts(home)
+        emit(started)
+        if os.environ.get(PEER):
+            emit(peer_starts(Path(os.environ[PEER]), ours=started.get("ours", 0.0)))
         uri = f"file:{home / 'state.db'}?mode=ro"
         with (
             bridge_of(home) as agent,

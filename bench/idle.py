@@ -5,7 +5,6 @@ All of them and their floors are connected first, and then watched over the same
 """
 
 import asyncio
-import os
 import sys
 import tempfile
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.chats import TEXT
+from bench.processes import memory_of, seconds_of
 from bench.report import emit
 from bench.service import Bot, answered, bare_bot, bot_with_people, gateway_of, telegram
 from tests.fakes.telegram import Town
@@ -39,7 +39,6 @@ LIBRARIES: Final = (
 )
 """What the gateway is made with, besides the platform's library, the MCP SDK and the model's."""
 REQUEST: Final = '{"model": "scripted", "messages": []}'
-MEBIBYTE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,18 +65,6 @@ KINDS: Final = (
 )
 BARE_BOT: Final = "idle_gateway platform"
 """The first gateway again, against a bot that loads nothing but the platform's library."""
-
-
-def memory_of(pid: int) -> float:
-    """Return the resident memory of a process in MiB."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / MEBIBYTE
-
-
-def seconds_of(pid: int) -> float:
-    """Return the processor time a process has had, to the nanosecond: all its threads'."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
 async def watched(pids: dict[str, int], *, seconds: float) -> dict[str, Use]:

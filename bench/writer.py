@@ -9,6 +9,7 @@ import asyncio
 import json
 import sys
 import time
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Final, TypedDict
@@ -17,6 +18,7 @@ from urllib.parse import unquote
 from gateway.domain.ids import THREADED, Actor, ChatType, Place
 from gateway.domain.message import InboundMessage
 from gateway.domain.operations.inbound import Accept, Lane
+from gateway.ports import InboundStore
 from gateway.runtime.clock import SystemClock
 from store import open_store
 from store.lock import hold_home
@@ -53,26 +55,30 @@ def place_of(session_key: str) -> Place:
 
 
 async def write(home: Path) -> None:
-    """Accept one message for each line of stdin."""
-    clock = SystemClock()
+    """Hold the store as a gateway would, and accept what stdin has."""
+    async with open_store(home / "state.db", clock=SystemClock()) as opened:
+        await accept_lines(opened.store)
+
+
+async def accept_lines(store: InboundStore) -> None:
+    """Accept one message for each line of stdin, and print when it was committed."""
     run = time.time_ns()
-    async with open_store(home / "state.db", clock=clock) as opened:
-        for number in count():
-            text = await asyncio.to_thread(sys.stdin.readline)
-            if not text:
-                return
-            line: Line = json.loads(text)
-            place = place_of(line["session_key"])
-            event = InboundMessage(
-                place=place,
-                native_id=f"bench-{run}-{number}",
-                dedupe=f"{place.platform}:{place.account}:bench-{run}-{number}",
-                sender=Actor(platform=place.platform, id=place.participant or place.chat),
-                sent_at=clock.now(),
-                text=line["text"],
-            )
-            await opened.store.accept(Accept(event=event, lane=Lane.TURN))
-            print(json.dumps({"t": time.perf_counter()}), flush=True)
+    for number in count():
+        text = await asyncio.to_thread(sys.stdin.readline)
+        if not text:
+            return
+        line: Line = json.loads(text)
+        place = place_of(line["session_key"])
+        event = InboundMessage(
+            place=place,
+            native_id=f"bench-{run}-{number}",
+            dedupe=f"{place.platform}:{place.account}:bench-{run}-{number}",
+            sender=Actor(platform=place.platform, id=place.participant or place.chat),
+            sent_at=datetime.now(UTC),
+            text=line["text"],
+        )
+        await store.accept(Accept(event=event, lane=Lane.TURN))
+        print(json.dumps({"t": time.perf_counter()}), flush=True)
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from tests.support.chat import ROOT, environment, hermes
 from tests.support.eventually import eventually
 from tests.support.requirement import requirement
 
-HELLO: Final = {
+HELLO: Final[dict[str, Any]] = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
@@ -127,8 +127,9 @@ def test_it_ends_when_its_client_is_gone_and_somebody_else_holds_its_input(home:
 def test_what_was_asked_before_the_end_of_the_input_is_answered(
     home: Path, tmp_path: Path, kind: str
 ) -> None:
-    calls = [{"jsonrpc": "2.0", "id": n, "method": "tools/list", "params": {}} for n in range(2, 8)]
-    messages = [HELLO, {"jsonrpc": "2.0", "method": "notifications/initialized"}, *calls]
+    calls = [dict[str, Any](HELLO, id=n, method="tools/list", params={}) for n in range(2, 8)]
+    initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    messages: list[dict[str, Any]] = [HELLO, initialized, *calls]
     text = "".join(json.dumps(message) + "\n" for message in messages)
     (tmp_path / "lines").write_text(text)
 

@@ -85,8 +85,9 @@ async def open_office(
     tools: FakeTools | None = None,
     approvals: ApprovalsConfig | None = None,
     bridge: BridgeConfig | None = None,
+    at_work: bool = True,
 ) -> AsyncGenerator[Office]:
-    """Run a gateway with a loopback chat until the block ends."""
+    """Run a gateway with a loopback chat until the block ends; it answers nobody unless `at_work`."""
     clock, commits, heartbeat = SystemClock(), Commits(), Heartbeat(SystemClock())
     chat, host, terminals = Loopback(), tools or FakeTools(), AttachedTerminals()
     health = {(PLATFORM, ""): CONNECTED}
@@ -166,8 +167,9 @@ async def open_office(
             stop=stopped.append,
             leaving=lambda: runtime.leaving,
         )
-        working = tasks.create_task(runtime.run(), name="runtime")
-        await runtime.ready.wait()
+        working = tasks.create_task(runtime.run() if at_work else _nothing(), name="runtime")
+        if at_work:
+            await runtime.ready.wait()
         path = home / "gateway.sock"
         async with serving(control_app(desk), path, before_end=desk.ending.set):
             yield Office(
@@ -185,6 +187,10 @@ async def open_office(
             )
             runtime.stop()
             await asyncio.wait({working})
+
+
+async def _nothing() -> None:
+    return
 
 
 def kinds(lines: list[dict[str, Any]]) -> list[str]:
