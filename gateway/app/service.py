@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gateway.runtime.alarms import Alarms
     from gateway.runtime.commits import Commits
     from gateway.runtime.heartbeat import Heartbeat
+    from gateway.runtime.retention import Retention
     from gateway.runtime.runtime import Runtime
     from gateway.telemetry.redact import Redactor
     from mcp_host.host import McpHost
@@ -134,19 +135,23 @@ async def run_gateway(
             telling = tasks.create_task(_tell_of_servers(host), name="servers")
             working = tasks.create_task(runtime.run(), name="runtime")
             await runtime.ready.wait()
-            jobs = _jobs(heartbeat, _alarms(parts, runtime, desk), host)
+            jobs = _jobs(heartbeat, _alarms(parts, runtime, desk), _retention(parts), host)
             async with recurring(jobs, clock):
                 await _serve(desk, path, working, ready)
             telling.cancel()
 
 
-def _jobs(heartbeat: "Heartbeat", alarms: "Alarms", host: "McpHost") -> tuple[Job, ...]:
+def _jobs(
+    heartbeat: "Heartbeat", alarms: "Alarms", retention: "Retention", host: "McpHost"
+) -> tuple[Job, ...]:
+    from gateway.runtime import retention as keeping
     from gateway.runtime.alarms import LOOK_SECONDS
     from gateway.runtime.heartbeat import BEAT_SECONDS
 
     return (
         Job(name="heartbeat", seconds=BEAT_SECONDS, run=heartbeat.beat),
         Job(name="alarms", seconds=LOOK_SECONDS, run=alarms.check),
+        Job(name="retention", seconds=keeping.LOOK_SECONDS, run=retention.look, at_most=600.0),
         *server_jobs(host),
     )
 
@@ -252,6 +257,18 @@ def _alarms(parts: _Parts, runtime: "Runtime", desk: "Desk") -> "Alarms":
         renderers=runtime.renderers,
         wakeups=runtime.wakeups,
         clock=parts.clock,
+    )
+
+
+def _retention(parts: _Parts) -> "Retention":
+    from gateway.runtime.retention import Retention
+
+    return Retention(
+        store=parts.store.store,
+        files=parts.store.readers.files,
+        media=parts.media,
+        clock=parts.clock,
+        days=parts.loaded.config.store.retention_days,
     )
 
 

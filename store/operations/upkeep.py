@@ -52,8 +52,11 @@ def recover(work: Work, worker: str) -> Recovered:
 def prune(work: Work, prune: Prune) -> Pruned:
     """Drop old events and media, never the newest event, never what open work needs."""
     events = 0
-    if prune.events_before is not None:
-        values = {"cursor": prune.events_before}
+    last = prune.events_before
+    if prune.events_until is not None:
+        last = work.value(sql.LAST_EVENT_UNTIL, {"until": ms(prune.events_until)})
+    if last is not None:
+        values = {"cursor": last}
         work.run(sql.PRUNED_TO, values)
         events = work.run(sql.PRUNE_EVENTS, values)
     paths: list[str] = []

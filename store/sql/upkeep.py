@@ -44,6 +44,8 @@ ORDER BY q.created_at, q.id
 
 # --- retention -----------------------------------------------------------------------
 
+LAST_EVENT_UNTIL: Final = "SELECT max(id) FROM event WHERE at <= :until"
+
 PRUNE_EVENTS: Final = """
 DELETE FROM event WHERE id <= :cursor AND id < (SELECT max(id) FROM event)
 """

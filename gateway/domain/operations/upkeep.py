@@ -33,7 +33,10 @@ class Recovered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prune:
+    """`events_before` is the last event to go, `events_until` when the last one of them was."""
+
     events_before: Cursor | None = None
+    events_until: datetime | None = None
     media_before: datetime | None = None
 
 
