@@ -70,21 +70,20 @@ class Assignments:
             return Assignment(claim=claim, provider=self._model(claim))
         command = find_command(event.name)
         if command is None or command.lane is not Lane.TURN:
-            said = saying(f"/{event.name} is not known here. /help lists the commands.")
-            return Assignment(claim=claim, provider=said)
+            return _told(claim, f"/{event.name} is not known here. /help lists the commands.")
         if not self._access.may_command(event.sender, command.name, place=event.place):
-            return Assignment(claim=claim, provider=saying(f"You may not use /{event.name} here."))
+            return _told(claim, f"You may not use /{event.name} here.")
         match command.name:
             case name if name in {RETRY, UNDO}:
                 found = await persist(
                     lambda: self._inbox.exchange_before(claim.turn), clock=self._clock
                 )
                 if found is None:
-                    return Assignment(claim=claim, provider=saying(NOTHING_LEFT), aside=True)
+                    return _told(claim, NOTHING_LEFT)
                 return _undone(claim, found) if name == UNDO else self._again(claim, event, found)
             case name if name == QUEUE:
                 # With a text it would have come as that message.
-                return Assignment(claim=claim, provider=saying(QUEUE_USAGE), aside=True)
+                return _told(claim, QUEUE_USAGE)
             case _:
                 return Assignment(claim=claim, provider=direct_call(event.argument))
 
@@ -97,6 +96,10 @@ class Assignments:
 
     def _model(self, claim: Claim) -> ModelProvider:
         return self._choice.model(claim.place, chosen=claim.model)
+
+
+def _told(claim: Claim, sentence: str) -> Assignment:
+    return Assignment(claim=claim, provider=saying(sentence), aside=True)
 
 
 def _undone(claim: Claim, found: Exchange) -> Assignment:
