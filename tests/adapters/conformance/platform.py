@@ -84,7 +84,7 @@ class Shown(Protocol):
 
     @property
     def pings(self) -> Sequence[str]:
-        """Whom it notifies by name, everybody included, as the platform reads it."""
+        """Whom it notifies by name, everybody included: by id, or as the platform reads it."""
         ...
 
     @property

@@ -85,7 +85,7 @@ class _Shown:
     @property
     def pings(self) -> Sequence[str]:
         return [
-            part(self.message.text, entity)
+            str(entity["user"]["id"]) if "user" in entity else part(self.message.text, entity)
             for entity in self.message.entities
             if entity["type"] in ("mention", "text_mention")
         ]

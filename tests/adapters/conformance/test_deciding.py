@@ -81,6 +81,24 @@ async def test_the_id_a_card_shows_decides_typed_in_a_command(
     assert [name for name, _ in tools.ran] == [ADD.name]
 
 
+async def test_a_card_in_a_thread_stays_there_and_is_decided_there(
+    scene: Scene, tmp_path: Path
+) -> None:
+    ana, ben, tools = scene.person("Ana"), scene.person("Ben"), gated()
+    chat = scene.threaded(ana, ben)
+    async with hosting(tmp_path, scene, noting(), tools, people=[ana], groups=[chat]):
+        plans, costs = await chat.thread("Plans"), await chat.thread("Costs")
+        await plans.say("note milk")
+        card = await plans.card("Allow once")
+        assert "can decide this" in await (await plans.press("Allow once", by=ben)).told()
+        await (await plans.press("Allow once")).told()
+        await plans.reply("Noted.")
+        await plans.until(lambda: not card.labels, what="the closed card")
+
+        assert (chat.texts, costs.texts) == ([], [])
+        assert [name for name, _ in tools.ran] == [ADD.name]
+
+
 @requirement("case.t4")
 async def test_a_press_on_an_expired_card_is_told_so_and_never_comes_again(
     scene: Scene, tmp_path: Path

@@ -8,7 +8,7 @@ from gateway.domain.canonical import CanonicalJson
 from gateway.domain.form import FieldKind, Form, FormAnswer, FormField, Option
 from gateway.ports import Approver, FormRequest
 from tests.adapters.conformance.gateway import ADD, hosting
-from tests.adapters.conformance.platform import Scene
+from tests.adapters.conformance.platform import Platform, Scene
 from tests.fakes.model import ScriptedModel, calls, says
 from tests.fakes.tools import FakeTools
 from tests.support.requirement import requirement
@@ -142,3 +142,24 @@ async def test_a_half_filled_form_goes_on_after_a_restart(scene: Scene, tmp_path
         assert await (await yes.press()).told()
 
     assert answers == []
+
+
+@requirement("threat.s23", "case.el12")
+async def test_a_form_that_names_people_notifies_none_of_them(
+    platform: Platform, scene: Scene, tmp_path: Path
+) -> None:
+    ana, ben = scene.person("Ana"), scene.person("Ben")
+    chat, answers = scene.group(ana, ben), list[FormAnswer]()
+    loud = f"Hear {' '.join(platform.everybody)}"
+    field = FormField(name="title", kind=FieldKind.TEXT, label=loud, help=loud)
+    form = Form(message=loud, fields=(field,))
+    async with hosting(tmp_path, scene, writing(), asking(form, answers), people=[ana]):
+        await chat.say("write")
+        await chat.fill({"Hear": f"milk for {platform.everybody[0]}"})
+        review = await chat.card("Submit")
+        await chat.press("Submit")
+        await chat.reply("Over.")
+        await chat.until(lambda: not review.labels, what="the closed card")
+
+    # A prompt may call the person who is asked.
+    assert {who for message in chat.shown if message.ours for who in message.pings} <= {ana.id}

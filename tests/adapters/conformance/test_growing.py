@@ -7,7 +7,7 @@ import pytest
 from gateway.domain.errors import ModelUnavailable
 from gateway.runtime.turn import STOPPED
 from tests.adapters.conformance.gateway import hosting
-from tests.adapters.conformance.platform import Chat, Person, Scene
+from tests.adapters.conformance.platform import Chat, Person, Platform, Scene
 from tests.fakes.model import DictatedModel, calls, says
 from tests.support.requirement import requirement
 
@@ -128,3 +128,24 @@ async def test_in_a_chat_that_must_wait_nothing_is_shown_and_only_the_reply_is_s
         await chat.until(lambda: chat.texts == ["First words and more."], what="the reply alone")
 
     assert scene.attempts(chat) == 2
+
+
+@requirement("stream.as_generated", "render.nothing_lost")
+@KINDS
+async def test_one_that_outgrows_a_message_ends_as_whole_pieces(
+    platform: Platform, scene: Scene, tmp_path: Path, kind: str
+) -> None:
+    (ana, chat), model = opened(scene, kind), DictatedModel()
+    limit = platform.renderer.capabilities.max_text or 0
+    words = [f"word{n}" for n in range(limit // 3)]
+    async with hosting(tmp_path, scene, model, people=[ana], groups=groups(chat, kind)):
+        await chat.say("tell me everything")
+        model.dictate(words[0])
+        await chat.until(lambda: words[0] in chat.growing, what="the first word")
+        model.dictate(" ".join(["", *words[1:]]), says(" ".join(words)))
+        await chat.until(
+            lambda: " ".join(chat.texts).split() == words, what="every word, in its order"
+        )
+
+    assert len(chat.texts) > 1
+    assert max(map(platform.units, chat.texts)) <= limit
