@@ -83,6 +83,7 @@ class Dispatch:
     """Runs calls on the connections; `find` and `config` see the tools as they are now.
 
     `connect` gives the connections of a server and wakes one that sleeps, but does not wait for it.
+    `tokens` are those that were sent to a server lately.
     """
 
     def __init__(
@@ -91,10 +92,12 @@ class Dispatch:
         find: Callable[[str], ToolSpec | None],
         config: Callable[[str], ServerConfig | None],
         connect: Callable[[str], Awaitable[Connections | None]],
+        tokens: Callable[[str], frozenset[str]],
     ) -> None:
         self._find = find
         self._config = config
         self._connect = connect
+        self._tokens = tokens
 
     async def call(self, call: ToolCall, approver: Approver) -> ToolResult:
         """Run one call through filter, gate, transport and sanitiser."""
@@ -107,8 +110,9 @@ class Dispatch:
             async with AsyncExitStack() as held:
                 result = await self._run(call, way.spec, way, approver, held)
             connections.shared.times.add(ok=result.state is CallState.OK, ms=result.ms)
-            # A server may say again what its entry keeps secret.
-            return without_secrets(result, connections.first.config)
+            # A server may say again what its entry keeps secret, or what we have sent to it.
+            sent = self._tokens(way.spec.server)
+            return without_secrets(result, connections.first.config, tokens=sent)
         except _NotRun as stop:
             return ToolResult(call=call.id, state=stop.state, text=stop.why, decision=stop.decision)
         except Fenced:
@@ -244,14 +248,16 @@ class Dispatch:
         """Return the connection of the call with its session; another one when that has ended."""
         if not self._is_current(spec):
             raise _gone(spec)
-        if line.connection is not None and not line.is_over:
+        for last in (False, False, True):
+            connection = line.connection
+            if connection is None or line.is_over:
+                connection = await self._lease(spec, line)
             try:
-                return line.connection, await line.connection.ready()
+                return connection, await connection.ready()
             except ServerUnavailable:
-                if not line.is_over:
+                if last or not line.is_over:
                     raise
-        connection = await self._lease(spec, line)
-        return connection, await connection.ready()
+        raise _gone(spec)
 
     async def _lease(self, spec: ToolSpec, line: _Line) -> Connection:
         connections = await self._connect(spec.server)

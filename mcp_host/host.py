@@ -178,7 +178,12 @@ class McpHost:
         await self._load_sdk()
         from mcp_host.dispatch import Dispatch
 
-        dispatch = Dispatch(find=self.find, config=self._config, connect=self._connect)
+        dispatch = Dispatch(
+            find=self.find,
+            config=self._config,
+            connect=self._connect,
+            tokens=self._sign_ins.sent,
+        )
         return await dispatch.call(call, approver)
 
     async def reload(self, server: str | None = None) -> Reloaded:

@@ -16,9 +16,12 @@ from mcp_host.server_config import ServerConfig
 _PLACES: Final = frozenset({"args", "env", "url", "headers", "client_cert", "oauth"})
 
 
-def without_secrets(result: ToolResult, config: ServerConfig) -> ToolResult:
-    """Return a result in which every secret of the server's entry is masked."""
-    known = frozenset(secrets_of(config.model_dump(include=set(_PLACES), exclude_defaults=True)))
+def without_secrets(
+    result: ToolResult, config: ServerConfig, *, tokens: frozenset[str] = frozenset()
+) -> ToolResult:
+    """Return a result in which every secret of the server's entry, and of its sign-in, is masked."""
+    named = secrets_of(config.model_dump(include=set(_PLACES), exclude_defaults=True))
+    known = tokens.union(named)
     if not known:
         return result
     redactor = Redactor(known)

@@ -71,6 +71,11 @@ class SignIns:
         self._stamps[server] = stamp
         return self._read_login(server, config) != self._logins.get(server, "")
 
+    def sent(self, server: str) -> frozenset[str]:
+        """Return the tokens that were sent to a server lately, which nobody else may read."""
+        keeper = self._keepers.get(server)
+        return frozenset() if keeper is None else keeper.sent
+
     async def close(self, server: str) -> None:
         """Let go of a server's tokens, once a renewal under way has ended."""
         self._logins.pop(server, None)

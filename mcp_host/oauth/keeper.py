@@ -5,6 +5,7 @@ before each use, so that a login or a renewal of another process is taken over a
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -23,6 +24,9 @@ from mcp_host.server_config import ServerConfig
 
 CLOSE_SECONDS: Final = 5.0
 """How long a renewal under way is waited for at the end: its answer may hold the only good token."""
+
+REMEMBERED: Final = 4
+"""How many tokens are known as sent: a call may last over some renewals."""
 
 _EXPIRED: Final = "the sign-in has ended"
 _MISSING: Final = "nobody is signed in"
@@ -48,6 +52,12 @@ class TokenKeeper:
         self._stamp: tuple[int, int, int] | None = None
         self._tokens: Tokens | None = None
         self._renewing: asyncio.Task[str] | None = None
+        self._sent: deque[str] = deque(maxlen=REMEMBERED)
+
+    @property
+    def sent(self) -> frozenset[str]:
+        """The access tokens handed out lately: that of now, and some from before renewals."""
+        return frozenset(self._sent)
 
     async def token(self) -> str:
         """Return a token that can be sent now.
@@ -56,6 +66,9 @@ class TokenKeeper:
             NeedsLogin: There is none, and none can be had without a person.
             ServerUnavailable: It must be renewed, and that failed for now.
         """
+        return self._handed_out(await self._token())
+
+    async def _token(self) -> str:
         tokens = self._current()
         now = self._now()
         if tokens is not None and tokens.url is not None and tokens.valid_at(now):
@@ -75,8 +88,13 @@ class TokenKeeper:
             # The first may have joined a renewal that began before the refusal.
             token = await self._renewed_by_one(refused, challenge)
             if token != refused:
-                return token
+                return self._handed_out(token)
         raise NeedsLogin(self._server, _EXPIRED)
+
+    def _handed_out(self, token: str) -> str:
+        if token not in self._sent:
+            self._sent.append(token)
+        return token
 
     async def lacks(self, scope: str) -> NeedsScope:
         """Remember a scope that a request lacked, for the next login; returns what to raise."""

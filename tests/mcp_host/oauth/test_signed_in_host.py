@@ -201,3 +201,23 @@ async def test_an_entry_without_auth_sends_no_token(tmp_path: Path) -> None:
             assert "needs login" not in host.status().reason
 
         assert not [seen for seen in world.seen if "authorization" in seen.headers]
+
+
+@requirement("threat.s13")
+async def test_a_server_that_says_our_token_again_is_not_repeated(tmp_path: Path) -> None:
+    async with oauth_world() as world:
+        signing = Signing(tmp_path, world)
+        first = await signing.sign_in()
+        async with running(entry(world), tokens=signing.store.directory) as host:
+            await host.call("echo", "x")
+            world.expire()
+            told = await host.call("echo", f"you sent {first.access_token}")
+            second = signing.stored().access_token
+            assert second != first.access_token
+            again = await host.call("echo", f"you sent {second}")
+
+    assert [told.state, again.state] == [CallState.OK, CallState.OK]
+    assert "you sent ***" in told.text
+    assert "you sent ***" in again.text
+    assert first.access_token not in told.text
+    assert second not in again.text
