@@ -1,5 +1,6 @@
 """Cards and presses, on every platform: who may, what is seen, and what outlives a restart."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from tests.adapters.conformance.gateway import ADD, gated, hosting, noting
 from tests.adapters.conformance.platform import Scene
 from tests.fakes.house import rows
-from tests.fakes.model import ScriptedModel
+from tests.fakes.model import ScriptedModel, calls, says
+from tests.fakes.tools import FakeTools, tool
 from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
@@ -79,6 +81,46 @@ async def test_the_id_a_card_shows_decides_typed_in_a_command(
 
     assert "Allowed once by Ana" in card.text
     assert [name for name, _ in tools.ran] == [ADD.name]
+
+
+@requirement("case.t6")
+async def test_a_card_of_the_longest_names_in_a_thread_has_buttons_that_work(
+    scene: Scene, tmp_path: Path
+) -> None:
+    ana, tools = scene.person("Ana"), FakeTools()
+    spec = tools.add(tool("n" * 100, server="s" * 60), gated=True)
+    model = ScriptedModel([calls((spec.alias, {"i" * 100: "x" * 500})), says("Noted.")])
+    chat = scene.threaded(ana)
+    async with hosting(tmp_path, scene, model, tools, people=[ana], groups=[chat]):
+        plans = await chat.thread("Plans")
+        await plans.say("note milk")
+        card = await plans.card("Allow once")
+        assert "n" * 100 in card.text
+        await plans.press("Allow once")
+        await plans.reply("Noted.")
+
+    assert len(tools.ran) == 1
+
+
+@requirement("case.f5", "threat.s5")
+async def test_arguments_too_long_for_a_card_come_before_it_as_a_file(
+    scene: Scene, tmp_path: Path
+) -> None:
+    ana, tools, text = scene.person("Ana"), gated(), "x" * 20_000
+    chat = scene.direct(ana)
+    async with hosting(tmp_path, scene, noting(text), tools, people=[ana]):
+        await chat.say("note that")
+        card = await chat.card("Allow once")
+        first, second = (message for message in chat.shown if message.ours)
+        ((name, data),) = first.files
+        assert name.endswith(".json")
+        assert json.loads(data) == {"text": text}
+        assert second.id == card.id
+        assert " chars)" in card.text
+        await chat.press("Allow once")
+        await chat.reply("Noted.")
+
+    assert [json.loads(arguments) for _, arguments in tools.ran] == [{"text": text}]
 
 
 async def test_a_card_in_a_thread_stays_there_and_is_decided_there(
