@@ -125,7 +125,7 @@ class _Wizard:
         plan = planned(self._present, self._setup, wanted)
         self._agree(plan)
         self._write(plan)
-        if not (self._present.people or wanted.allow or wanted.admins):
+        if not (self._present.people or wanted.allow or wanted.admins) and self._present.pairs:
             say(PAIRING)
         self._tell_what_is_next()
         return {

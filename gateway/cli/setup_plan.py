@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 if TYPE_CHECKING:
     from gateway.app.setups import PlatformSetup
     from gateway.providers.config import ModelConfig
 
-Changes = dict[tuple[str, ...], object]
+Changes: TypeAlias = dict[tuple[str, ...], object]
+_OFF: Final = frozenset({"false", "no", "off"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,11 @@ class Present:
     def people(self) -> list[str]:
         """Who may talk."""
         return _ids(self.section.get("allow_from"))
+
+    @property
+    def pairs(self) -> bool:
+        """Whether strangers get a pairing code while nobody is listed."""
+        return str(self.section.get("dm_policy")).lower() != "ignore"
 
     @property
     def admins(self) -> list[str]:
@@ -99,6 +105,8 @@ def planned(present: Present, setup: "PlatformSetup", wanted: Wanted) -> Plan:
         placeholder = f"${{{each.variable}}}"
         plan.put((*at, each.key), present.section.get(each.key), placeholder)
         _variable(plan, present, each.variable, wanted.secrets[each.key])
+    if str(present.section.get("enabled")).lower() in _OFF:
+        plan.put((*at, "enabled"), present.section.get("enabled"), True)
     if wanted.base_url:
         plan.put((*at, "base_url"), present.base_url, wanted.base_url)
     allow = list(dict.fromkeys([*present.people, *wanted.allow, *wanted.admins]))
