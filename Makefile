@@ -51,9 +51,10 @@ sizes: setup
 audit: setup
 	$(BIN)/python -m tests.support.audit
 
-crash: setup  ## 20 random kills of the chat flow and of the gateway on Telegram, seeds printed
+crash: setup  ## 20 random kills of the chat flow, of the gateway on Telegram and of a server, seeds printed
 	$(BIN)/python -m tests.soak.kill_chat --kills 20
 	$(BIN)/python -m tests.soak.kill_gateway --kills 20 --messages 200
+	$(BIN)/python -m tests.soak.connections --kills 20
 	$(BIN)/python -m tests.soak.renewals --rounds 25
 	$(BIN)/python -m tests.soak.rendering --texts 2000
 
@@ -63,6 +64,7 @@ fresh: setup  ## a clone of what is committed runs with two commands
 soak: setup  ## the full counts, JSON under bench/results
 	$(BIN)/python -m tests.soak.kill_chat --kills 200 --json bench/results/kill_chat.json
 	$(BIN)/python -m tests.soak.kill_gateway --kills 500 --messages 5000 --json bench/results/kill_gateway.json
+	$(BIN)/python -m tests.soak.connections --kills 200 --json bench/results/connections.json
 	$(BIN)/python -m tests.soak.renewals --rounds 500 --json bench/results/renewals.json
 	$(BIN)/python -m tests.soak.renewals --rounds 500 --kills 100 --json bench/results/renewals_killed.json
 	$(BIN)/python -m tests.soak.rendering --texts 100000 --json bench/results/rendering.json

@@ -125,6 +125,11 @@ class Connection:
         return self._era
 
     @property
+    def is_live(self) -> bool:
+        """True while its session can be used."""
+        return self._session is not None and not self._session.closed
+
+    @property
     def awaits_late(self) -> bool:
         """True while its server may still ask for a call that was given up."""
         return self._session is not None and self._session.awaits_late_answers
@@ -148,7 +153,7 @@ class Connection:
             ServerParked: At once, while a new try has been asked for.
             ServerUnavailable: It did not get ready within `connect_timeout`.
         """
-        if self._session is not None and not self._session.closed:
+        if self._session is not None and self.is_live:
             return self._session
         hurried = False
         try:

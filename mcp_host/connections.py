@@ -172,11 +172,16 @@ class Connections:
                 return line
         if behind:
             return None
-        free = [line for line in self._lines if not line.users]
+        free = [line for line in self._lines if not line.users and not self._is_ending(line)]
         if free:
             return min(free, key=lambda line: self._rank(line, conversation))
         full = len(self._lines) >= self.first.config.connection_limit
         return None if full or self._clock.monotonic() < self._none_before else self._open()
+
+    def _is_ending(self, line: _Line) -> bool:
+        """Whether it was up and is no more: its process may take a while to go."""
+        connection = line.connection
+        return line is not self._first and connection.starts > 0 and not connection.is_live
 
     def _rank(self, line: _Line, conversation: str) -> tuple[bool, bool, bool]:
         # A question may come late on one whose call was given up; sessions like their own chat.
@@ -205,7 +210,7 @@ class Connections:
         if line is self._first:
             return True
         await line.connection.tried()
-        if line.connection.state is ServerState.READY:
+        if line.connection.is_live:
             return True
         owner = self._owners.get(line)
         if owner is not None:

@@ -237,7 +237,8 @@ class Dispatch:
             asks = config.elicitation.enabled and config.elicitation.url is UrlMode.ASK
             if error.code != wire.URL_ELICITATION_REQUIRED or not asks:
                 raise
-            returned = await ask_for_links(spec.alias, error, asker)
+            counts = connection.calls.counts
+            returned = await ask_for_links(spec.alias, error, asker, counts=counts)
         return dataclasses.replace(returned, notes=(*returned.notes, *asker.notes))
 
     def _gate(self, spec: ToolSpec) -> Gate:

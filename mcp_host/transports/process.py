@@ -17,6 +17,8 @@ STDERR: Final = 2
 QUEUED_BYTES: Final = 1 << 20
 UNREAD_BYTES: Final = 64 << 20
 EXIT_NEWS_SECONDS: Final = 1.0
+LEFT_SECONDS: Final = 0.25
+"""How long what an exited process has written is read; a child of its own may hold the pipe open."""
 
 
 class ServerProcess(asyncio.SubprocessProtocol):
@@ -32,6 +34,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._reading_paused = False
         self._news = asyncio.Event()
         self._ended = False
+        self._left: asyncio.TimerHandle | None = None
         self._writable = asyncio.Event()
         self._writable.set()
         self._stderr_closed = asyncio.Event()
@@ -53,9 +56,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         match fd:
             case 1:
-                self._take(self._splitter.finish())
-                self._ended = True
-                self._news.set()
+                self._finish_output()
             case 2:
                 self.stderr.finish()
                 self._stderr_closed.set()
@@ -64,6 +65,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self.exited.set()
+        self._read_what_is_left()
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -119,6 +121,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     def close(self) -> None:
         """Let go of the pipes; the process must have been ended."""
+        if self._left is not None:
+            self._left.cancel()
         self._spawned().close()
 
     async def how_it_ended(self) -> str:
@@ -132,6 +136,23 @@ class ServerProcess(asyncio.SubprocessProtocol):
         code = self._spawned().get_returncode()
         how = "server closed its output" if code is None else f"server {_exit_text(code)}"
         return f"{how}: {self.stderr.last_line}" if self.stderr.last_line else how
+
+    def _read_what_is_left(self) -> None:
+        if not self._ended:
+            loop = asyncio.get_running_loop()
+            self._left = loop.call_later(LEFT_SECONDS, self._finish_left)
+
+    def _finish_left(self) -> None:
+        if self._reading_paused:
+            self._read_what_is_left()
+        else:
+            self._finish_output()
+
+    def _finish_output(self) -> None:
+        if not self._ended:
+            self._take(self._splitter.finish())
+            self._ended = True
+            self._news.set()
 
     def _take(self, lines: list[bytes | TooLong]) -> None:
         if lines:

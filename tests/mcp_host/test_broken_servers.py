@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -214,6 +215,27 @@ async def test_a_server_that_exits_at_start_or_in_a_call_is_told_at_once_with_it
     assert in_call.state is CallState.UNKNOWN
     assert "exited with code 7: fatal: the disk is on fire" in in_call.text
     assert took < 5
+
+
+@requirement("case.ms3", "mcp.stdio.group_ends")
+async def test_a_child_that_keeps_the_output_of_a_dead_server_open_holds_no_call(
+    tmp_path: Path,
+) -> None:
+    starts, child, runs = tmp_path / "starts", tmp_path / "child", tmp_path / "runs"
+    entry = legacy("--starts", starts, "--child", child, "--runs", runs)
+    async with running(entry) as host, asyncio.timeout(20):
+        grandchild = int(child.read_text())
+        call = asyncio.create_task(host.call("hold_write", str(tmp_path / "never")))
+        await eventually_async(lambda: lines_of(runs) == ["hold"])
+        os.kill(int(lines_of(starts)[0]), signal.SIGKILL)
+        lost = await call
+        # The next call waits for the new process.
+        again = await host.call("echo", "x")
+        assert not is_alive(grandchild)
+
+    assert lost.state is CallState.UNKNOWN
+    assert "killed by signal 9" in lost.text
+    assert again.text == "x"
 
 
 _LIMITED = """

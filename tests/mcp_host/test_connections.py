@@ -170,6 +170,23 @@ async def test_a_connection_that_breaks_is_replaced_by_the_next_call() -> None:
 
 
 @requirement("elicitation.legacy_separation")
+async def test_a_broken_connection_whose_process_is_slow_to_go_is_given_to_nobody() -> None:
+    async with apart(MemoryServers()) as host:
+        anna, ben = await two_callers(host)
+        host.servers.goes.clear()
+        host.servers.opened[1].die()
+        await ben.end()
+        ben = host.begin("ben")
+        await host.settle()
+        assert (ben.number, host.servers.open_now) == (0, 2)
+        host.servers.goes.set()
+        await (await ben.got(2)).end()
+        await anna.end()
+
+    assert host.servers.attempts == 3
+
+
+@requirement("elicitation.legacy_separation")
 async def test_where_no_other_can_be_had_a_chat_waits_for_the_first_and_it_is_not_tried_each_time() -> (
     None
 ):

@@ -32,15 +32,22 @@ class Footprint:
         return found
 
 
+def children_of(pid: int) -> list[int]:
+    """Return the child processes of a process; none of one that ends meanwhile."""
+    try:
+        tasks = (Path("/proc") / str(pid) / "task").iterdir()
+        found = [(task / "children").read_text("ascii").split() for task in tasks]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return [int(child) for children in found for child in children]
+
+
 def footprint(pid: int) -> Footprint:
     """Read what a running process holds."""
     proc = Path("/proc") / str(pid)
-    children = [
-        (task / "children").read_text("ascii").split() for task in (proc / "task").iterdir()
-    ]
     return Footprint(
         descriptors=len(list((proc / "fd").iterdir())),
-        children=sum(map(len, children)),
+        children=len(children_of(pid)),
         memory=int((proc / "statm").read_text("ascii").split()[1]) * PAGE_KIB,
     )
 

@@ -138,6 +138,10 @@ class MemoryServers:
         self.opened: list[MemoryServer] = []
         self.attempts = 0
         self.open_now = 0
+        self.goes = asyncio.Event()
+        """Cleared, a server that has ended stays open."""
+
+        self.goes.set()
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[MemoryServer]:
@@ -152,6 +156,7 @@ class MemoryServers:
         try:
             yield server
         finally:
+            await self.goes.wait()
             self.open_now -= 1
             serving.cancel()
             await asyncio.wait({serving})
