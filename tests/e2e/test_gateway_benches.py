@@ -36,9 +36,9 @@ def test_a_press_is_timed_until_its_tool_starts(tmp_path: Path) -> None:
 def test_turns_are_timed_beside_a_chat_that_must_wait_and_is_left_alone() -> None:
     waiting, free, refused = asyncio.run(parked.measure(blocks=1, people=2))
 
-    for side in (waiting, free):
-        assert len(side.all) == 2
-        assert all(0 < ms < MUCH_MS for ms in side.all)
+    for gateway in (waiting, free):
+        assert len(gateway.side.all) == 2
+        assert all(0 < ms < MUCH_MS for ms in gateway.side.all)
     assert refused == 1
     assert waiting.first.replies == []
 

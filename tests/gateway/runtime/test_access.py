@@ -1,12 +1,10 @@
-from datetime import timedelta
-
 import pytest
 
-from gateway.domain.ids import Actor, ChatType, Place, QuestionId
-from gateway.domain.question import Action, ApproverPolicy, Approvers, Question, QuestionKind
+from gateway.domain.ids import Actor, ChatType, Place
+from gateway.domain.question import ApproverPolicy, Approvers
 from gateway.runtime.access import Access
 from gateway.runtime.config import AccessConfig, AccessRule, PersonRole, RuleMatch
-from tests.support.clock import NOON
+from tests.fakes.questions import asked_by
 
 OWNER = Actor(platform="telegram", id="1", name="Ana")
 OTHER = Actor(platform="telegram", id="2", name="Ben")
@@ -28,23 +26,6 @@ def access(*rules: AccessRule) -> Access:
         ),
         extra_admins=frozenset({"terminal:local"}),
         allowed={"telegram": frozenset({"1", "2", "5", "9"})},
-    )
-
-
-def question(policy: ApproverPolicy, *ids: str) -> Question:
-    return Question(
-        id=QuestionId("a" * 26),
-        short="aaaa",
-        kind=QuestionKind.TOOL_CALL,
-        place=CHAT,
-        shown_in=CHAT,
-        requester=OWNER,
-        actions=(Action.ALLOW_ONCE, Action.DENY),
-        body="",
-        args_sha="",
-        created_at=NOON,
-        expires_at=NOON + timedelta(minutes=5),
-        approvers=Approvers(policy=policy, ids=ids),
     )
 
 
@@ -71,7 +52,7 @@ def test_without_any_configuration_nobody_may_do_anything() -> None:
     assert not empty.may_command(OWNER, "help")
     assert not empty.may_use(OWNER, alias="mcp__a__b", server="a", place=CHAT)
     for policy in ApproverPolicy:
-        assert not empty.may_decide(question(policy), OWNER)
+        assert not empty.may_decide(asked_by(OWNER, CHAT, Approvers(policy=policy)), OWNER)
 
 
 def test_only_known_people_may_talk_and_only_on_their_platform() -> None:
@@ -94,7 +75,7 @@ def test_exactly_the_named_people_and_admins_may_decide(
     policy: ApproverPolicy, ids: tuple[str, ...], may: set[Actor]
 ) -> None:
     everybody = {OWNER, OTHER, SAME_NAME, SAME_ID_ELSEWHERE, ADMIN, GUEST, BOT, LOCAL}
-    asked = question(policy, *ids)
+    asked = asked_by(OWNER, CHAT, Approvers(policy=policy, ids=ids))
     assert {actor for actor in everybody if access().may_decide(asked, actor)} == may
 
 

@@ -2,21 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from gateway.domain.ids import Actor, ChatType, Place, QuestionId
+from gateway.domain.ids import Actor, ChatType, Place
 from gateway.domain.message import CommandGiven, InboundEvent, InboundMessage
-from gateway.domain.question import Action, Approvers, Question, QuestionKind
 from gateway.runtime.access import Access
 from gateway.runtime.access_door import Door, GroupRules
 from gateway.runtime.config import AccessConfig, PersonRole, RateConfig
 from store import open_store
 from tests.fakes.entrance import entrance
 from tests.fakes.loopback import command, message, press
-from tests.support.clock import NOON, ManualClock
+from tests.fakes.questions import asked_by
+from tests.support.clock import ManualClock
 from tests.support.requirement import requirement
 
 pytestmark = pytest.mark.anyio
@@ -101,23 +100,6 @@ def events(who: Actor, where: Place) -> Iterator[tuple[str, InboundMessage | Com
         yield "cC"[named], replace(told, mentions_us=named)
 
 
-def question(asked_by: Actor, where: Place) -> Question:
-    return Question(
-        id=QuestionId("a" * 26),
-        short="aaaa",
-        kind=QuestionKind.TOOL_CALL,
-        place=where,
-        shown_in=where,
-        requester=asked_by,
-        actions=(Action.ALLOW_ONCE, Action.DENY),
-        body="",
-        args_sha="",
-        created_at=NOON,
-        expires_at=NOON + timedelta(minutes=5),
-        approvers=Approvers(),
-    )
-
-
 def test_the_tables_name_everybody_and_every_place() -> None:
     for table in (TAKEN, OBEYED, DECIDED):
         assert set(cells(table)) == {(who, where) for who in PEOPLE for where in PLACES}
@@ -178,8 +160,8 @@ def test_exactly_these_may_decide() -> None:
     somebody = Actor(platform="loop", id="4711")
 
     def marks(who: Actor, where: Place) -> str:
-        own = rules.may_decide(question(who, where), who)
-        of_another = rules.may_decide(question(somebody, where), who)
+        own = rules.may_decide(asked_by(who, where), who)
+        of_another = rules.may_decide(asked_by(somebody, where), who)
         for_ever = rules.may_grant_always(who)
         allowed = zip("oag", (own, of_another, for_ever), strict=True)
         return "".join(mark if may else "." for mark, may in allowed)
