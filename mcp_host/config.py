@@ -72,11 +72,17 @@ def parse_servers(
     servers: dict[str, ServerConfig] = {}
     findings: list[Finding] = []
     broken: list[str] = []
+    folded: dict[str, str] = {}
     for key, entry in cast("_AnyMapping", raw).items():
         name = str(key)
         path = f"mcp_servers.{_shown(name)}"
         if not SERVER_NAME.fullmatch(name) or _DEVICE_NAMES.fullmatch(name):
             findings.append(error(path, "is no name for a server (A-Z a-z 0-9 . _ -); skipped"))
+            continue
+        # Its files would be the other's, where a disk does not tell their letters apart.
+        twin = folded.setdefault(name.lower(), name)
+        if twin != name:
+            findings.append(error(path, f"differs from {twin} in capitals alone; skipped"))
             continue
         found = _read_entry(path, entry, profile=profile, unset=tuple(unset.get(name, ())))
         findings.extend(found.findings)

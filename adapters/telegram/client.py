@@ -16,6 +16,7 @@ from telegram import Bot, Update
 from telegram.error import TelegramError
 from telegram.request import HTTPXRequest
 
+from adapters.telegram.bounds import bounded_client
 from adapters.telegram.config import TelegramAccount
 
 logger = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ CONNECTIONS: Final = 32
 UNREADABLE: Final = "the answer cannot be read"
 
 # A new file of a platform's wire format may be anything; these are how decoding it fails.
-_UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError)
+_UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ class QuietRequest(HTTPXRequest):
         """
         try:
             answer = cast("object", json.loads(payload.decode("utf-8", "replace")))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise TelegramError(UNREADABLE) from error
         if not isinstance(answer, dict):
             raise TelegramError(UNREADABLE)
@@ -71,7 +72,10 @@ class UpdateRequest(QuietRequest):
 
     def __init__(self) -> None:
         super().__init__(
-            connection_pool_size=1, read_timeout=READ_SECONDS, connect_timeout=CONNECT_SECONDS
+            connection_pool_size=1,
+            read_timeout=READ_SECONDS,
+            connect_timeout=CONNECT_SECONDS,
+            httpx_kwargs=bounded_client(),
         )
         self._bodies: list[dict[str, Any]] = []
 
@@ -107,6 +111,7 @@ class Client:
                 write_timeout=READ_SECONDS,
                 connect_timeout=CONNECT_SECONDS,
                 pool_timeout=READ_SECONDS,
+                httpx_kwargs=bounded_client(),
             ),
             get_updates_request=self._updates,
         )

@@ -170,7 +170,7 @@ async def _answer(request: "Request", secret: str, take: _Take) -> int:
             return 413
     try:
         update = cast("object", json.loads(bytes(body)))
-    except ValueError:
+    except (ValueError, RecursionError):
         return 400
     if not isinstance(update, dict):
         return 400

@@ -64,7 +64,10 @@ class Answer:
         fields = {"event": name, "id": id, "retry": retry}
         piece = "".join(f"{key}: {value}\n" for key, value in fields.items() if value)
         piece += f"data: {text}\n\n"
-        raw = piece.encode()
+        await self.piece(piece.encode())
+
+    async def piece(self, raw: bytes) -> None:
+        """Send a part of a body that was started, as it is."""
         self._writer.write(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
         await self._writer.drain()
 

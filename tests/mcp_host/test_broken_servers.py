@@ -141,7 +141,7 @@ async def test_a_server_that_hangs_anywhere_is_bounded_and_holds_no_loop(tmp_pat
     assert loop.held_ms < MAX_HELD_MS
 
 
-@requirement("fault.f32")
+@requirement("fault.f32", "threat.s21")
 async def test_garbage_between_and_inside_answers_is_skipped_in_bounded_memory() -> None:
     async with running(legacy()) as host:
         # What the first large line costs stays with the process.
@@ -161,7 +161,7 @@ async def test_garbage_between_and_inside_answers_is_skipped_in_bounded_memory()
     assert peak < 180
 
 
-@requirement("fault.f33")
+@requirement("fault.f33", "threat.s21")
 async def test_what_is_too_much_for_a_model_is_cut_and_said() -> None:
     async with running(legacy("--odd-tools")) as host:
         huge = await host.call("huge", "50000000")

@@ -349,6 +349,17 @@ def test_a_name_that_could_escape_or_collide_is_no_server(name: str) -> None:
     assert show_name(str(found.findings[0]), limit=200) == str(found.findings[0])
 
 
+@requirement("threat.s20")
+def test_of_names_that_a_disk_may_take_for_one_the_first_is_the_server() -> None:
+    found = parse_servers({name: {"command": "x"} for name in ("Linear", "linear", "LINEAR", "ok")})
+
+    assert list(found.servers) == ["Linear", "ok"]
+    assert lines(found.findings) == [
+        "error: mcp_servers.linear: differs from Linear in capitals alone; skipped",
+        "error: mcp_servers.LINEAR: differs from Linear in capitals alone; skipped",
+    ]
+
+
 @requirement("threat.s19")
 def test_no_finding_shows_a_value() -> None:
     secret = "canary-4711"

@@ -88,11 +88,15 @@ async def test_who_does_not_know_the_secret_is_not_heard() -> None:
         assert len(run.inbox.events) == 1
 
 
-@requirement("threat.s24")
+@requirement("threat.s24", "threat.s21")
 async def test_what_is_no_update_is_refused_and_a_large_body_is_not_read() -> None:
     async with unhurried() as town, listening(town) as (run, address):
         assert await post(address, b"x" * (MAX_BODY + 1)) == 413
         assert await post(address, b"{not json") == 400
+        assert await post(address, b"[" * 100_000) == 400
+        assert (
+            await post(address, b'{"update_id": 6, "x": ' + b"[" * 900 + b"]" * 900 + b"}") == 200
+        )
         assert await post(address, [1, 2]) == 400
         # Sent again it would be just as unreadable, and hold up what is behind it.
         assert await post(address, {"update_id": 7, "message": {"message_id": "x"}}) == 200

@@ -65,6 +65,7 @@ def test_a_file_that_says_nothing_is_none(text: str) -> None:
     assert parse_document(text, name="config.yaml") is None
 
 
+@requirement("threat.s21")
 def test_files_that_cannot_be_read_are_sentences(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     assert read_document(path) is None
@@ -79,3 +80,13 @@ def test_files_that_cannot_be_read_are_sentences(tmp_path: Path) -> None:
     path.mkdir()
     with pytest.raises(ConfigError, match="is not a file"):
         read_document(path)
+
+
+@requirement("threat.s21")
+def test_aliases_that_unfold_to_too_much_are_refused() -> None:
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+
+    for text in ("\n".join(levels), "a: " + "[" * 5_000 + "]" * 5_000):
+        with pytest.raises(ConfigError, match="nested too deeply"):
+            parse_document(text, name="config.yaml")

@@ -106,6 +106,7 @@ async def test_a_gateway_that_dies_in_an_answer_is_said(tmp_path: Path) -> None:
             await SocketClient(tmp_path / "s").status()
 
 
+@requirement("threat.s21")
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [

@@ -176,7 +176,7 @@ async def test_a_look_and_a_post_follow_no_redirect_at_all(ask: Ask) -> None:
     assert (fetched.status, fetched.headers["location"]) == (302, "/elsewhere")
 
 
-@requirement("threat.s14")
+@requirement("threat.s14", "threat.s21")
 @pytest.mark.parametrize("ask", [get, look, post])
 async def test_of_a_body_of_a_gigabyte_only_the_beginning_is_taken(ask: Ask) -> None:
     async with trapped(lambda hostile: endless(hostile, GB)) as (hostile, asking):
@@ -187,7 +187,7 @@ async def test_of_a_body_of_a_gigabyte_only_the_beginning_is_taken(ask: Ask) -> 
         assert hostile.sent < 32 * MB
 
 
-@requirement("threat.s14")
+@requirement("threat.s14", "threat.s21")
 async def test_a_small_body_that_unpacks_to_a_large_one_is_not_unpacked() -> None:
     async with trapped(lambda _: bomb(256 * MB)) as (hostile, asking):
         tracemalloc.start()
