@@ -14,6 +14,7 @@ BENCHES: Final = (
     "turns",
     "turn_call",
     "host_call",
+    "servers",
     "tools",
     "model_call",
     "start",
