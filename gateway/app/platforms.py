@@ -118,6 +118,13 @@ def renderers_of(config: "Config", environ: Mapping[str, str]) -> dict[str, Rend
     return {TELEGRAM: TelegramRenderer()}
 
 
+def listed_people(config: "Config", environ: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """Return whom the accounts of each configured platform list by their ids."""
+    found = _telegram(config, environ)
+    accounts = () if found is None else found.accounts
+    return {TELEGRAM: frozenset[str]().union(*(account.people for account in accounts))}
+
+
 def with_profile(home: "Home", environ: Mapping[str, str]) -> Mapping[str, str]:
     """Return the environment with the variables of the profile's `.env`, which come first.
 

@@ -276,8 +276,10 @@ def _desk(parts: _Parts, runtime: "Runtime", heartbeat: "Heartbeat") -> "Desk":
     from adapters.terminal.ids import PLATFORM
     from gateway.control.desk import About, Desk, Given
     from gateway.control.operators import user_name
+    from gateway.runtime.asking import Asking
     from gateway.runtime.form_answers import FormAnswers
     from gateway.runtime.form_steps import FormSteps
+    from gateway.runtime.permissions import Permissions
     from gateway.runtime.sending import Sending
     from gateway.runtime.status import StatusBoard
     from store.engine import SCHEMA_VERSION
@@ -333,6 +335,21 @@ def _desk(parts: _Parts, runtime: "Runtime", heartbeat: "Heartbeat") -> "Desk":
         decisions=runtime.decisions,
         answers=FormAnswers(readers.questions, runtime.decisions, steps, clock),
         pairing=runtime.pairing,
+        permissions=Permissions(
+            Asking(
+                store,
+                readers.questions,
+                runtime.renderers,
+                runtime.decisions,
+                runtime.wakeups,
+                clock,
+                config.approvals,
+            ),
+            readers.conversations,
+            readers.channels,
+            runtime.renderers,
+            config.approvals,
+        ),
         commits=parts.commits,
         given=Given(parts.commits),
         clock=clock,

@@ -11,6 +11,7 @@ from gateway.cli.errors import CommandFailed, ExitCode
 from gateway.cli.invocation import invocation_of
 from gateway.cli.mcp_home import load_home, redactor_of
 from gateway.cli.output import say
+from mcp_host.bridge.modes import ChannelMode
 
 if TYPE_CHECKING:
     from gateway.app.bridge import Listen
@@ -31,6 +32,13 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help="Holds the bearer token that clients need with --http."),
     ] = None,
+    channel: Annotated[
+        ChannelMode,
+        typer.Option(
+            "--claude-channel-mode",
+            help="Push messages to Claude Code, and ask its permissions in the chat.",
+        ),
+    ] = ChannelMode.OFF,
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Say on stderr what is done.")
     ] = False,
@@ -41,28 +49,26 @@ def serve(
     """
     import asyncio
 
-    from gateway.app.bridge import serve_bridge
+    from gateway.app.bridge import Site, serve_on_http, serve_on_pipes
     from gateway.telemetry.config import LoggingConfig, LogLevel
     from gateway.telemetry.logging import set_up
 
     listen = _listen(http, token_file)
+    if listen is not None and channel is not ChannelMode.OFF:
+        raise typer.BadParameter("does not go with --http", param_hint="--claude-channel-mode")
     home, loaded = load_home(ctx)
     home.create()
     redactor = redactor_of(loaded)
     if listen is not None:
         redactor.add([listen.token])
+    site = Site(home=home, loaded=loaded, environ=invocation_of(ctx).environ, working=Path.cwd())
     # Standard output is the client's: whatever is logged goes to the other one.
     config = LoggingConfig(level=LogLevel.DEBUG if verbose else LogLevel.WARNING)
     with set_up(config, redactor=redactor, logs=None, stream=sys.stderr):
-        ended = asyncio.run(
-            serve_bridge(
-                home,
-                loaded,
-                environ=invocation_of(ctx).environ,
-                working=Path.cwd(),
-                listen=listen,
-            )
-        )
+        if listen is None:
+            ended = asyncio.run(serve_on_pipes(site, channel=channel))
+        else:
+            ended = asyncio.run(serve_on_http(site, listen))
     if ended is signal.SIGINT:
         raise typer.Exit(ExitCode.INTERRUPTED)
 

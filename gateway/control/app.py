@@ -13,6 +13,7 @@ from gateway.control.desk import Desk
 from gateway.control.events import EventRoutes
 from gateway.control.inbound import InboundRoutes
 from gateway.control.pairing import PairingRoutes
+from gateway.control.permissions import PermissionRoutes
 from gateway.control.problems import HANDLERS
 from gateway.control.sends import SendRoutes
 
@@ -32,6 +33,7 @@ def control_app(desk: Desk) -> Starlette:
             Route("/v1/inbound", inbound.follow, methods=GET),
             Route("/v1/answers", AnswerRoutes(desk).answer, methods=POST),
             Route("/v1/approvals/{id}", approvals.decide, methods=POST),
+            Route("/v1/permissions", PermissionRoutes(desk).ask, methods=POST),
             Route("/v1/rules/{id}/revoke", approvals.revoke, methods=POST),
             Route("/v1/pairing", PairingRoutes(desk).change, methods=POST),
             Route("/v1/calls", CallRoutes(desk).call, methods=POST),

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -13,7 +14,7 @@ from gateway.domain.delivery import Origin
 from gateway.domain.errors import GatewayRefused
 from gateway.domain.ids import DeliveryId
 from gateway.domain.question import Action, Surface
-from gateway.ports import Decided, SendRequest, SendResult
+from gateway.ports import Decided, PermissionRequest, SendRequest, SendResult
 
 SECONDS: Final = 65.0
 """For an answer: a store that waits for a lock says so after a minute."""
@@ -87,6 +88,11 @@ class SocketClient:
         """Do the same; the object of `POST /v1/approvals`."""
         body = {"decision": action.value, "surface": surface.value, "reason": reason}
         return await self._ask("POST", f"/v1/approvals/{_id(question, 'question')}", body)
+
+    async def ask_permission(self, request: PermissionRequest) -> str:
+        """Show a person what another agent wants to do; return the question's id."""
+        asked = await self._ask("POST", "/v1/permissions", asdict(request))
+        return asked["approval_id"]
 
     async def answer(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take one step of a form; the object of `POST /v1/answers`."""

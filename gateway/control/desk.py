@@ -13,6 +13,7 @@ from gateway.runtime.commits import Commits
 from gateway.runtime.decisions import Decisions
 from gateway.runtime.form_answers import FormAnswers
 from gateway.runtime.pairing import PairingDesk
+from gateway.runtime.permissions import Permissions
 from gateway.runtime.sending import Sending
 from gateway.runtime.status import StatusBoard
 
@@ -65,6 +66,7 @@ class Desk:
     decisions: Decisions
     answers: FormAnswers
     pairing: PairingDesk
+    permissions: Permissions
     commits: Commits
     given: Given
     clock: Clock

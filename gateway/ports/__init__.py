@@ -18,7 +18,13 @@ from gateway.ports.chats import (
 )
 from gateway.ports.clock import Clock
 from gateway.ports.files import FileFetching, Files, FileStore, Media
-from gateway.ports.programs import Decided, GatewayClient, SendRequest, SendResult
+from gateway.ports.programs import (
+    Decided,
+    GatewayClient,
+    PermissionRequest,
+    SendRequest,
+    SendResult,
+)
 from gateway.ports.reading import (
     Books,
     Channels,
@@ -78,6 +84,7 @@ __all__ = [
     "ModelProvider",
     "PairingStore",
     "Pairings",
+    "PermissionRequest",
     "PressAnswering",
     "QuestionStore",
     "Questions",

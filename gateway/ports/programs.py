@@ -43,6 +43,23 @@ class Decided:
     votes_needed: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionRequest:
+    """Whether another agent may use a tool of its own; `preview` is what it would be given.
+
+    The card is shown in the conversation of `session_key`, where `requester` decides, or without
+    them in the home channel, where an admin does.
+    """
+
+    id: str
+    agent: str
+    tool: str
+    description: str
+    preview: str
+    session_key: str | None = None
+    requester: str | None = None
+
+
 class GatewayClient(Protocol):
     """The running gateway, as a shell command or the bridge sees it."""
 
@@ -63,5 +80,14 @@ class GatewayClient(Protocol):
         Raises:
             GatewayNotRunning: At once.
             GatewayRefused: With a code of the control API; `details` say who was first.
+        """
+        ...
+
+    async def ask_permission(self, request: PermissionRequest) -> str:
+        """Show a person what another agent wants to do; return the question's id at once.
+
+        Raises:
+            GatewayNotRunning: At once.
+            GatewayRefused: Nobody can be asked.
         """
         ...

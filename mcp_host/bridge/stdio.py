@@ -22,13 +22,19 @@ INTERRUPTED: Final = 130
 """The exit code after SIGINT."""
 
 
-async def serve_stdio(server: Server[dict[str, Any]]) -> signal.Signals | None:
+Experimental = dict[str, dict[str, Any]]
+"""Capabilities that the protocol does not name."""
+
+
+async def serve_stdio(
+    server: Server[dict[str, Any]], *, experimental: Experimental | None = None
+) -> signal.Signals | None:
     """Answer until the input ends; return the signal when one ended it before.
 
     Calls under way are given up then: they hold nothing that could be lost.
     """
     with ending_signals() as received:
-        serving = asyncio.create_task(_serve(server), name="bridge:stdio")
+        serving = asyncio.create_task(_serve(server, experimental), name="bridge:stdio")
         ended = asyncio.create_task(_told_to_end(received), name="bridge:ending")
         await asyncio.wait({serving, ended}, return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
@@ -44,11 +50,11 @@ async def serve_stdio(server: Server[dict[str, Any]]) -> signal.Signals | None:
         return which
 
 
-async def _serve(server: Server[dict[str, Any]]) -> None:
+async def _serve(server: Server[dict[str, Any]], experimental: Experimental | None) -> None:
     try:
         async with open_pipes() as (incoming, outgoing):
             exchange = Exchange(incoming, outgoing)
-            options = server.create_initialization_options()
+            options = server.create_initialization_options(experimental_capabilities=experimental)
             await server.run(exchange.incoming, exchange.outgoing, options)
     except BaseExceptionGroup as group:
         # A client that leaves without reading its answers is no fault of ours.

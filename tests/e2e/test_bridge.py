@@ -5,16 +5,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from gateway.cli.endings import is_there
-from tests.support.bridge import BridgeProcess
-from tests.support.chat import ROOT, environment, hermes
+from tests.support.bridge import BridgeProcess, writing
+from tests.support.chat import environment, hermes
 from tests.support.eventually import eventually
 from tests.support.requirement import requirement
 
@@ -36,34 +34,6 @@ def home(tmp_path: Path) -> Path:
     place = tmp_path / "home"
     place.mkdir(mode=0o700)
     return place
-
-
-class Writer:
-    """`bench.writer`: commits messages as the gateway's intake does."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
-
-    def say(self, text: str, *, key: str = KEY) -> None:
-        """Return once it is committed."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"session_key": key, "text": text}) + "\n")
-        self._process.stdin.flush()
-        assert self._process.stdout.readline()
-
-
-@contextmanager
-def writing(home: Path) -> Generator[Writer]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "bench.writer", "--home", str(home)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment(home),
-        cwd=ROOT,
-        text=True,
-    ) as process:
-        yield Writer(process)
 
 
 @requirement("bridge.exit")

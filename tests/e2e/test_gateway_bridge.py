@@ -15,6 +15,7 @@ from tests.support.chat import hermes
 from tests.support.gateway import Gateway
 from tests.support.requirement import requirement
 
+CLAUDE: Final = {"name": "claude-code", "version": "2"}
 KEY: Final = f"agent:main:telegram:dm:{ANNA}"
 
 
@@ -189,3 +190,40 @@ def test_a_bridge_that_the_gateway_started_answers_no_approval_of_its_agent(
     assert [item["id"] for item in still] == [waiting["id"]]
     assert telegram.runs == []
     assert not shown(service, card)["text"].count("Allowed")
+
+
+@requirement("bridge.channel_mode")
+@pytest.mark.parametrize(
+    ("label", "behavior"), [("Allow once", "allow"), ("Deny", "deny")], ids=["allow", "deny"]
+)
+def test_a_permission_claude_code_asks_for_is_a_card_whose_press_goes_back(
+    telegram: House, service: TelegramProcess, label: str, behavior: str
+) -> None:
+    with (
+        Gateway(telegram.path),
+        BridgeProcess(telegram.path, "--claude-channel-mode", "auto", client=CLAUDE) as bridge,
+    ):
+        said(service, "run the tests")
+        pushed = bridge.notification("notifications/claude/channel")
+        asked_for = {
+            "request_id": "abcde",
+            "tool_name": "Bash",
+            "description": "Runs the tests",
+            "input_preview": '{"command": "make test"}',
+        }
+        bridge.notify("notifications/claude/channel/permission_request", asked_for)
+        card = service.do("wait", chat=ANNA, label="Allow once")
+        (waiting,) = bridge.call("permissions_list_open")["approvals"]
+        service.do("press", chat=ANNA, label=label, message=card["id"])
+        verdict = bridge.notification("notifications/claude/channel/permission")
+        answered = bridge.call("messages_send", target=pushed["meta"]["target"], message="done")
+
+    assert pushed["content"] == "run the tests"
+    assert pushed["meta"]["user"] == f"telegram:{ANNA}"
+    assert pushed["meta"]["target"] == f"telegram:{ANNA}"
+    assert "make test" in card["text"]
+    assert "Bash" in card["text"]
+    assert waiting["actions"] == ["allow-once", "deny"]
+    assert verdict == {"request_id": "abcde", "behavior": behavior}
+    assert answered["success"] is True
+    assert telegram.runs == []

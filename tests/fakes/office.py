@@ -20,12 +20,14 @@ from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import ChatType, Place
 from gateway.ports import ModelProvider, Readers, Store, StoreHealth
 from gateway.runtime.access import Access
+from gateway.runtime.asking import Asking
 from gateway.runtime.clock import SystemClock
 from gateway.runtime.commits import Commits
 from gateway.runtime.config import AccessConfig, ApprovalsConfig
 from gateway.runtime.form_answers import FormAnswers
 from gateway.runtime.form_steps import FormSteps
 from gateway.runtime.heartbeat import Heartbeat
+from gateway.runtime.permissions import Permissions
 from gateway.runtime.runtime import Edges, Runtime, RuntimeConfig
 from gateway.runtime.sending import Sending
 from gateway.runtime.status import StatusBoard
@@ -159,6 +161,21 @@ async def open_office(
             decisions=runtime.decisions,
             answers=FormAnswers(readers.questions, runtime.decisions, steps, clock),
             pairing=runtime.pairing,
+            permissions=Permissions(
+                Asking(
+                    store.store,
+                    readers.questions,
+                    runtime.renderers,
+                    runtime.decisions,
+                    runtime.wakeups,
+                    clock,
+                    config,
+                ),
+                readers.conversations,
+                readers.channels,
+                runtime.renderers,
+                config,
+            ),
             commits=commits,
             given=Given(commits),
             clock=clock,

@@ -1,19 +1,22 @@
-"""A real `hermes mcp serve` process, spoken to in lines of JSON-RPC."""
+"""A real `hermes mcp serve` process, spoken to in lines of JSON-RPC, and one that writes what it reads."""
 
 import json
 import os
 import queue
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from tests.support.chat import HERMES, environment
+from tests.support.chat import HERMES, ROOT, environment
 
 Json: TypeAlias = dict[str, Any]
 
+FIRST_KEY: Final = "agent:main:telegram:dm:100000"
 SECONDS: Final = 30.0
 HANDSHAKE: Final = "2025-11-25"
 CLIENT: Final = {"name": "test", "version": "1"}
@@ -158,3 +161,31 @@ class BridgeProcess:
             self.lines.append(line)
             self._waiting.put(line)
         self._waiting.put(None)
+
+
+class Writer:
+    """`bench.writer`: commits messages as the gateway's intake does."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def say(self, text: str, *, key: str = FIRST_KEY) -> None:
+        """Return once it is committed."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"session_key": key, "text": text}) + "\n")
+        self._process.stdin.flush()
+        assert self._process.stdout.readline()
+
+
+@contextmanager
+def writing(home: Path) -> Generator[Writer]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench.writer", "--home", str(home)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(home),
+        cwd=ROOT,
+        text=True,
+    ) as process:
+        yield Writer(process)

@@ -15,7 +15,7 @@ from gateway.config.media import MediaFolder
 from gateway.domain.errors import GatewayError
 from gateway.domain.ids import DeliveryId
 from gateway.domain.question import Action, Surface
-from gateway.ports import Decided, EventReader, SendRequest, SendResult
+from gateway.ports import Decided, EventReader, PermissionRequest, SendRequest, SendResult
 from mcp_host.bridge.config import BridgeConfig
 from mcp_host.bridge.folders import Folders
 from mcp_host.bridge.ports import BridgePorts
@@ -31,6 +31,8 @@ class Listening:
 
     refusal: GatewayError | None = None
     votes_needed: int = 0
+    question: str = ""
+    permissions: list[PermissionRequest] = field(default_factory=list[PermissionRequest])
     sends: list[SendRequest] = field(default_factory=list[SendRequest])
     decisions: list[tuple[str, Action, Surface, str]] = field(
         default_factory=list[tuple[str, Action, Surface, str]]
@@ -51,6 +53,12 @@ class Listening:
         if self.refusal is not None:
             raise self.refusal
         return Decided(question=question, action=action, votes_needed=self.votes_needed)
+
+    async def ask_permission(self, request: PermissionRequest) -> str:
+        self.permissions.append(request)
+        if self.refusal is not None:
+            raise self.refusal
+        return self.question
 
 
 def _shown(arguments: str) -> object:
