@@ -45,6 +45,7 @@ _SLACK: Final[Tree] = {
     "app_token": None,
     "signing_secret": None,
     "listen": None,
+    "reply_in_thread": None,
 }
 _DISCORD: Final[Tree] = {**_ADAPTER, "token": None, "gateway_url": None}
 
@@ -104,10 +105,8 @@ KEYS: Final[Tree] = {
 _UNSET: Final = object()
 
 LATER: Final[Mapping[KeyPath, object]] = {
-    ("platforms", "slack"): _UNSET,
     ("platforms", "discord"): _UNSET,
     ("web",): _UNSET,
-    ("store", "retention_days"): 0,
 }
 """Documented keys without an effect yet, and the value for which that makes no difference."""
 

@@ -417,6 +417,11 @@ ROWS: dict[str, tuple[str, Read, object]] = {
         lambda c: c.mcp_serve.folders,
         ("/srv",),
     ),
+    "store.retention_days": (
+        "store: {retention_days: 90}",
+        lambda config: config.store.retention_days,
+        90,
+    ),
     "logging.level": ("logging: {level: debug}", lambda c: c.logging.level.value, "debug"),
     "logging.format": ("logging: {format: json}", lambda c: c.logging.format.value, "json"),
 }
