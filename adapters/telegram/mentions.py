@@ -20,7 +20,7 @@ _ADDRESS: Final = re.compile(
     r"(?<!\w)https?://(?:[\w-]+\.)+(?:[A-Za-z]{2,}|\d{1,3})(?::\d+)?"
     r"(?:[/?#][\w\-.~:/?#@!$&'*+,;=%]*)?"
 )
-_BLANK: Final = re.compile(r"\s|\Z")
+_RUN: Final = re.compile(r"\S+")
 
 
 def quieted(text: str) -> str:
@@ -84,12 +84,12 @@ def _mentions(rich: Rich) -> Iterator[tuple[int, int]]:
 
 def _addresses(text: str, opaque: _Stretches) -> Iterator[tuple[int, int]]:
     """Return what Telegram makes a link of as a whole: a joiner would break it."""
-    for found, unit in _found(_ADDRESS, text):
+    for run, begin in _found(_RUN, text):
         # How far Telegram reads is not known; if that were into code it would be no link.
-        blank = _BLANK.search(text, found.end())
-        beyond = text[found.start() : blank.start() if blank else len(text)]
-        if not opaque.touch(unit, unit + units(beyond)):
-            yield unit, unit + units(found[0])
+        if "://" not in run[0] or opaque.touch(begin, begin + units(run[0])):
+            continue
+        for found, unit in _found(_ADDRESS, run[0]):
+            yield begin + unit, begin + unit + units(found[0])
 
 
 def _found(pattern: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], int]]:

@@ -50,6 +50,8 @@ def test_the_judge_of_these_tests_sees_a_mention() -> None:
         "<@ana_b>",
         "`a`@ana_b`b`",
         "@everyone @here @channel",
+        "`http://a.example/`https://b.example/@bobby",
+        "https://b.example/@bobby`c`",
     ],
 )
 def test_a_name_looks_the_same_and_notifies_nobody(markdown: str) -> None:
