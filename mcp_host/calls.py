@@ -174,7 +174,7 @@ class Calls:
         self._sampler = sampler
         self._clock = clock
         self._flights: list[_Flight] = []
-        self._counts = counts
+        self.counts = counts
 
     async def run(
         self,
@@ -209,7 +209,7 @@ class Calls:
                     tasks,
                     self._clock,
                     self._sampler,
-                    self._counts,
+                    self.counts,
                 )
 
                 async def ask(method: str, params: Mapping[str, object]) -> Mapping[str, object]:
@@ -267,7 +267,7 @@ class Calls:
         over = " and one that was given up" if late and flights else ""
         why = f"it asked for input while {calls}{over} ran, so it is unclear whom to ask: declined"
         logger.warning("server %s: %s", self._server, why)
-        with self._counts.one() as told:
+        with self.counts.one() as told:
             told.action = DECLINE
         said = f"The server {self._server} was not answered: {why}."
         for flight in flights:

@@ -5,10 +5,11 @@ from typing import Final, cast
 
 from mcp import MCPError
 
+from gateway.domain.form import FormAction
 from mcp_host.calls import Asker, Returned
+from mcp_host.statistics import AnswerCount
 
 MAX_LINKS: Final = 3
-ACCEPT: Final = "accept"
 
 GIVEN: Final = (
     "{} wants a person to open a link first. It was given to them: "
@@ -17,7 +18,9 @@ GIVEN: Final = (
 REFUSED: Final = "{} wants a person to open a link first, and they did not agree to."
 
 
-async def ask_for_links(tool: str, error: MCPError, asker: Asker) -> Returned:
+async def ask_for_links(
+    tool: str, error: MCPError, asker: Asker, *, counts: AnswerCount
+) -> Returned:
     """Ask for each link that the error names; return what the model is told instead of a result.
 
     Raises:
@@ -27,8 +30,9 @@ async def ask_for_links(tool: str, error: MCPError, asker: Asker) -> Returned:
     if not links:
         raise error
     for link in links:
-        answer = await asker.answer({**link, "mode": "url"})
-        if answer.get("action") != ACCEPT:
+        with counts.one() as told:
+            told.action = (await asker.answer({**link, "mode": "url"})).get("action")
+        if told.action != FormAction.ACCEPT:
             return _told(REFUSED.format(tool))
     return _told(GIVEN.format(tool))
 

@@ -70,9 +70,10 @@ class Routing:
             case Route.HERE:
                 return await self._here(call)
             case Route.HOME:
-                return await self._home(call) or NO_HOME
+                return await self._home(call) or self._own(call) or NO_HOME
             case Route.DM_ADMINS:
-                return await self._admins(call) or await self._home(call) or NO_ADMIN
+                found = self._own(call) or await self._admins(call) or await self._home(call)
+                return found or NO_ADMIN
 
     def here(self, call: ToolCall) -> Routed | str:
         """Return the chat of the call itself, or why nobody can be asked there."""
@@ -90,6 +91,13 @@ class Routing:
         if self._is_guest(call):
             return NO_ADMIN
         return here
+
+    def _own(self, call: ToolCall) -> Routed | None:
+        """Return the chat of the call where an admin is alone with us: who decides is there."""
+        is_admin = self._access.role(call.requester) is PersonRole.ADMIN
+        alone = call.place.chat_type is ChatType.DM
+        there = self.shows_cards(call.place) and self._answerable(call.place)
+        return Routed(shown_in=call.place) if is_admin and alone and there else None
 
     def _can_be_decided_in(self, call: ToolCall) -> bool:
         if self._is_guest(call) or not self._answerable(call.place):

@@ -75,6 +75,23 @@ def test_a_form_is_corrected_edited_reviewed_and_answered_or_refused(
     assert house.runs == ["order"] * 4
 
 
+@requirement("elicitation.url_mode")
+def test_a_link_is_given_once_somebody_agreed_to_its_host(house: House) -> None:
+    house.serve(trust="full", elicitation={"url": "ask"})
+    house.configure(guided=True)
+    with house.chat() as chat:
+        for line, told in (("open link", "accept"), ("decline", "decline")):
+            chat.say("/call order_url {}")
+            card = chat.expect(r"box · order_url\n.*?1\) Open link\n2\) Decline\n3\) Cancel\n")[0]
+            assert '"host": "example.com"' in card
+            assert '"url": "https://example.com/x"' in card
+            chat.say(line)
+            if told == "accept":
+                chat.expect("The link of box: <https://example.com/x>")
+            chat.expect(rf"\n{told}\n")
+        assert chat.end() == 0
+
+
 @requirement("elicitation.form.types", "approval.gate")
 def test_a_server_of_the_newer_era_is_allowed_and_answered_in_the_same_words(
     house: House,

@@ -15,7 +15,7 @@ from gateway.ports import ModelProvider, ToolHost
 from gateway.runtime.access import Access
 from gateway.runtime.clock import SystemClock
 from gateway.runtime.commits import Commits
-from gateway.runtime.config import AccessConfig, ApprovalsConfig, RateConfig
+from gateway.runtime.config import AccessConfig, ApprovalsConfig, RateConfig, Route
 from gateway.runtime.runtime import Edges, Runtime, RuntimeConfig
 from gateway.runtime.sending import Sending
 from gateway.telemetry.redact import Redactor
@@ -135,6 +135,7 @@ async def hosting(
     admins: Iterable[Person] = (),
     expiry: float = 300,
     approvers: Approvers = REQUESTER,
+    route: Route = Route.HERE,
     mention: bool = False,
     crash: bool = False,
     **account: object,
@@ -162,7 +163,7 @@ async def hosting(
         tools,
         crash=crash,
         access=access,
-        approvals=ApprovalsConfig(timeout=expiry, approvers=approvers),
+        approvals=ApprovalsConfig(timeout=expiry, approvers=approvers, route=route),
     ) as sending:
         yield sending
 

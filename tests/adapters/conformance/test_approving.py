@@ -11,6 +11,7 @@ from gateway.domain.canonical import CanonicalJson
 from gateway.domain.form import Form
 from gateway.domain.question import ApproverPolicy, Approvers
 from gateway.ports import Approver, FormRequest
+from gateway.runtime.config import Route
 from tests.adapters.conformance.gateway import ADD, gated, hosting, noting
 from tests.adapters.conformance.platform import Chat, Person, Scene, Shown
 from tests.fakes.house import rows
@@ -224,6 +225,34 @@ async def test_a_form_is_answered_by_its_requester_or_an_admin_alone(
             labels=labels,
             allowed=(members.ana, members.root),
         )
+
+
+@requirement("approval.decide.approvers", "case.ap10")
+@pytest.mark.parametrize("route", [Route.HOME, Route.DM_ADMINS])
+async def test_what_a_group_asks_for_is_decided_where_the_admin_is(
+    scene: Scene, tmp_path: Path, route: Route
+) -> None:
+    ana, root, tools = scene.person("Ana"), scene.person("Root"), gated()
+    team, desk = scene.group(ana, root), scene.direct(root)
+    model = ScriptedModel([says("Hello."), *noting().script])
+    async with hosting(
+        tmp_path, scene, model, tools, people=[ana, root], admins=[root], route=route
+    ):
+        await desk.say("hello")
+        await desk.reply("Hello.")
+        await desk.give("sethome")
+        await desk.reply("home channel")
+        await team.say("note milk", by=ana)
+        await team.reply("Waiting for approval by Ana or an admin.")
+        card = await desk.card("Always allow")
+        assert "milk" in card.text
+        assert not [text for text in team.texts if "milk" in text]
+        await (await desk.press("Allow once")).told()
+        await team.reply("Noted.")
+        await desk.until(lambda: not card.labels, what="the closed card")
+
+    assert "Allowed once by Root" in card.text
+    assert tools.ran == [(ADD.name, '{"text":"milk"}')]
 
 
 @requirement("threat.s3")

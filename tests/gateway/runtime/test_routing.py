@@ -159,6 +159,21 @@ async def test_an_admins_direct_chat_has_the_card_and_the_other_admins_read_what
 
 
 @requirement("approval.decide.approvers")
+@pytest.mark.parametrize("route", [Route.HOME, Route.DM_ADMINS])
+async def test_an_admin_alone_with_the_bot_is_asked_there_when_nowhere_else_can_be(
+    tmp_path: Path, route: Route
+) -> None:
+    async with office(tmp_path, route=route) as chat:
+        await writes(chat, SECOND)
+        waiting = await asked_by(chat, ROOT, dm(ROOT))
+        card = await chat.card()
+        assert card.place == dm(ROOT)
+        await chat.press(token(card, "Deny"), by=ROOT, place=dm(ROOT))
+        assert not (await waiting).allowed
+        assert texts(chat, dm(SECOND)) == []
+
+
+@requirement("approval.decide.approvers")
 @pytest.mark.parametrize(
     ("route", "says"), [(Route.HOME, "/sethome"), (Route.DM_ADMINS, "access.admins")]
 )
