@@ -69,12 +69,18 @@ soak: setup  ## the full counts, JSON under bench/results
 	$(BIN)/python -m tests.soak.renewals --rounds 500 --kills 100 --json bench/results/renewals_killed.json
 	$(BIN)/python -m tests.soak.rendering --texts 100000 --json bench/results/rendering.json
 
-conformance: setup .conformance/.ready  ## the client scenarios of the MCP conformance suite, from npm (not part of `check`)
+conformance: setup .conformance/.ready .conformance/.servers  ## the MCP conformance suite and servers of others, from npm (not part of `check`)
+	$(BIN)/python -m pytest -q tests/conformance/test_other_servers.py
 	$(BIN)/python -m tests.conformance.suite --json bench/results/conformance.json \
 		--counts tests/conformance/counts.json
 
 .conformance/.ready:
 	npm install --silent --no-audit --no-fund --prefix .conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22
+	touch $@
+
+.conformance/.servers: .conformance/.ready
+	npm install --silent --no-audit --no-fund --prefix .conformance @modelcontextprotocol/server-everything@2026.8.31 \
+		@modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31
 	touch $@
 
 bench: setup  ## the figures of SPEC §19 that exist by now, JSON under bench/results
