@@ -144,6 +144,34 @@ async def test_a_form_is_answered_step_by_step_as_in_a_chat_of_its_own(tmp_path:
     assert answers == [("accept", {"name": "Ben", "hot": True, "toppings": ["t2", "t9"]})]
 
 
+@requirement("elicitation.url_mode")
+async def test_a_link_is_given_in_the_chat_that_agreed_to_it(tmp_path: Path) -> None:
+    answers: list[str] = []
+
+    async def sign(arguments: CanonicalJson, approver: Approver) -> str:
+        request = FormRequest(
+            server="demo",
+            server_sha="",
+            tool="sign",
+            form=Form(message="Sign in."),
+            url="https://example.com/in",
+        )
+        answers.append((await approver.elicit(request)).action.value)
+        return "signed"
+
+    tools = FakeTools()
+    tools.add(tool("sign"), sign)
+    model = ScriptedModel([calls_tool("mcp__demo__sign")])
+    async with open_office(tmp_path, model, tools=tools) as office:
+        _, screen = await chat(office, "sign", "Open link")
+
+    assert answers == ["accept"]
+    assert "1) Open link\n2) Decline\n3) Cancel" in screen.shown[0]
+    assert '"host": "example.com"' in screen.shown[0]
+    assert "Agreed by root" in screen.text
+    assert "The link of demo: <https://example.com/in>" in screen.text
+
+
 async def test_the_way_to_a_tool_is_chosen_by_number(tmp_path: Path) -> None:
     async with open_office(tmp_path, Guided(), tools=ordering([])) as office:
         _, screen = await chat(office, "add", "1", "4")
