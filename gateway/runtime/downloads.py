@@ -38,7 +38,7 @@ MAX_KEPT_BYTES: Final = 10_000_000_000
 """What all files together may take; retention makes room."""
 MAX_FETCHES: Final = 8
 MAX_FETCHES_OF_CHAT: Final = 2
-FETCH_SECONDS: Final = 300.0
+FETCH_SECONDS: Final = 180.0
 MAX_TRIES: Final = 4
 FIRST_WAIT_SECONDS: Final = 1.0
 LONGEST_WAIT_SECONDS: Final = 60.0

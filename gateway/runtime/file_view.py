@@ -1,5 +1,6 @@
 """What a model is shown of files: pictures as pictures, texts as text, the rest by name and place."""
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from gateway.runtime.pictures import MAX_PICTURE_BYTES, picture_problem, picture
 
 logger = logging.getLogger(__name__)
 
+WAIT_SECONDS: Final = 300.0
 MAX_TEXT_BYTES: Final = 100_000
 """Of one text file that is shown; the rest of it is named."""
 MAX_TEXTS_BYTES: Final = 400_000
@@ -56,21 +58,25 @@ class Awaited(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileViews:
-    """Opens the view of each turn."""
+    """Opens the view of each turn, which waits `patience` seconds for files that are on their way."""
 
     files: Files
     media: Media
     awaited: Awaited
+    patience: float = WAIT_SECONDS
 
     def open(self, *, whole: bool) -> "FileView":
         """Return a view; not `whole`, files are named and none is opened."""
-        return FileView(self.files, self.media, self.awaited, whole=whole)
+        return FileView(self.files, self.media, self.awaited, whole=whole, patience=self.patience)
 
 
 class FileView:
     """The files of one turn; each is read once, as long as there is room for it."""
 
-    def __init__(self, files: Files, media: Media, awaited: Awaited, *, whole: bool) -> None:
+    def __init__(
+        self, files: Files, media: Media, awaited: Awaited, *, whole: bool, patience: float
+    ) -> None:
+        self._patience = patience
         self._files = files
         self._media = media
         self._awaited = awaited
@@ -92,7 +98,11 @@ class FileView:
         new = [message for message in messages if message not in self._of]
         if not new:
             return
-        await self._awaited.until_settled(new)
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._awaited.until_settled(new)
+        except TimeoutError:
+            logger.warning("the turn goes on without files that are not here yet")
         found = await self._files.of(new)
         for message in reversed(new):
             await self.look_at(message, found.get(message, ()))

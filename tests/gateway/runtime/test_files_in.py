@@ -1,16 +1,23 @@
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gateway.domain.delivery import DeliveryKind, Origin, Part
 from gateway.domain.errors import FileTooLarge, FileUnavailable
+from gateway.domain.files import FileState
+from gateway.domain.ids import MessageId
 from gateway.domain.message import Attachment, AttachmentKind
 from gateway.domain.model import ModelReply, ModelRequest, UserSaid
+from gateway.domain.operations.deliveries import Enqueue
 from gateway.runtime.config import BusyMode, GatewayConfig
-from gateway.runtime.file_view import MAX_TEXT_BYTES
+from gateway.runtime.file_view import MAX_TEXT_BYTES, FileViews
 from gateway.runtime.runtime import RuntimeConfig
 from gateway.telemetry.faults import FaultPoint, armed, parse
 from tests.fakes.clock import HastyClock
-from tests.fakes.house import House, running
+from tests.fakes.house import STRANGER, House, folder_in, running
 from tests.fakes.loopback import Loopback, chat
 from tests.fakes.model import ScriptedModel, calls_tool, says
 from tests.fakes.pictures import png
@@ -316,3 +323,59 @@ async def test_guided_mode_is_told_of_a_file_by_name_alone(tmp_path: Path) -> No
 
     assert "w.txt" in said(model).text
     assert "many words" not in said(model).text
+
+
+async def test_a_file_that_takes_too_long_is_said_to_be_on_its_way(tmp_path: Path) -> None:
+    class Never:
+        async def until_settled(self, messages: Sequence[MessageId]) -> None:
+            await asyncio.Event().wait()
+
+    model, chats = ScriptedModel(), Loopback(files={"f": [b"late"]})
+    chats.gate.clear()
+    async with running(tmp_path, model, adapter=chats) as house:
+        await house.say("", files=(file("f", name="slow.txt"),))
+        await chats.until(lambda: bool(chats.fetched))
+        views = FileViews(
+            files=house.readers.files, media=folder_in(tmp_path), awaited=Never(), patience=0.01
+        )
+        view = views.open(whole=True)
+        (item,) = await house.readers.files.pending()
+        await view.wait_for([item.message])
+        chats.gate.set()
+        await house.replies(1)
+
+    (shown,) = view.looked.of[item.message]
+    assert "slow.txt" in shown.text
+    assert "not available yet" in shown.text
+
+
+async def test_a_strangers_file_is_never_asked_for(tmp_path: Path) -> None:
+    model, chats = ScriptedModel(), Loopback(files={"f": [b"x"]})
+    async with running(tmp_path, model, adapter=chats) as house:
+        await house.say("look", files=(file("f"),), sender=STRANGER)
+        await house.say("hello")
+        await house.replies(1)
+        assert house.rows(FILES) == []
+
+    assert chats.fetched == []
+
+
+@requirement("threat.s21")
+async def test_a_chat_whose_files_take_their_share_gets_no_more_room(tmp_path: Path) -> None:
+    full = replace(
+        file("", name="big.iso", size=1_000_000_000), key="out-big", state=FileState.STORED
+    )
+    part = Part(kind=DeliveryKind.FILE, body="", files=(full,))
+    model, chats = ScriptedModel(), Loopback(files={"f": [b"x"]})
+    async with running(tmp_path, model, adapter=chats) as house:
+        await house.store.enqueue(
+            Enqueue(place=chat(), group_key="g", parts=(part,), origin=Origin.SEND, note="big")
+        )
+        await house.say("one more", files=(file("f", name="more.txt", size=1),))
+        told = await house.replies(2)
+        await house.say("elsewhere", files=(file("f", name="more.txt", size=1),), place=chat(2))
+        await house.replies(1, place=chat(2))
+        await states(house, "stored", "failed", "stored")
+
+    full_up = "it could not be kept here (the files of this chat take 1 GB of 1 GB)"
+    assert f"I could not take more.txt: {full_up}." in told
