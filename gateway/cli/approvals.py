@@ -78,7 +78,8 @@ def show(ctx: typer.Context, identifier: Identifier, *, as_json: AsJson = False)
     if found["arguments"] is not None:
         print_data(json.dumps(found["arguments"], indent=2, ensure_ascii=False))
     for attempt in found["attempts"]:
-        print_data("{by} via {via}: {action}, {outcome}".format(**attempt))
+        why = f": {attempt['reason']}" if attempt["reason"] else ""
+        print_data("{by} via {via}: {action}, {outcome}".format(**attempt) + why)
     if found["result"]:
         print_data(f"its call: {found['result']}")
 

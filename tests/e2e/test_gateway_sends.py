@@ -184,6 +184,9 @@ def test_the_shell_decides_what_waits_in_a_chat(running: House, service: Telegra
         for attempt in everything["approvals"][1]["attempts"]
     ]
     assert tried == [("deny", "counted", "cli", "not today"), ("allow-once", "late", "cli", "")]
+    books_of_one = hermes(home, "approvals", "show", everything["approvals"][1]["id"]).stdout
+    assert "via cli: deny, counted: not today\n" in books_of_one
+    assert "via cli: allow-once, late\n" in books_of_one
     revoked = hermes(home, "approvals", "revoke", rules[0]["id"])
     again = hermes(home, "approvals", "revoke", rules[0]["id"])
     assert (revoked.returncode, again.returncode) == (0, 3)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ from gateway.domain.form import Form
 from gateway.domain.question import ApproverPolicy, Approvers
 from gateway.ports import Approver, FormRequest
 from gateway.runtime.config import Route
-from tests.adapters.conformance.gateway import ADD, gated, hosting, noting
+from tests.adapters.conformance.gateway import ADD, REQUESTER, gated, hosting, noting
 from tests.adapters.conformance.platform import Chat, Person, Scene, Shown
 from tests.fakes.house import rows
 from tests.fakes.model import ScriptedModel, calls, says
@@ -86,6 +87,30 @@ def calling_each(tools: FakeTools) -> ScriptedModel:
     )
 
 
+def serving(
+    home: Path,
+    scene: Scene,
+    members: Members,
+    tools: FakeTools,
+    *,
+    listed: Person | None = None,
+) -> AbstractAsyncContextManager[object]:
+    """Run a gateway for everybody it knows; Root is its admin, and `listed` decides for all."""
+    approvers = REQUESTER
+    if listed is not None:
+        ids = (f"{scene.platform.name}:{listed.id}",)
+        approvers = Approvers(policy=ApproverPolicy.LIST, ids=ids)
+    return hosting(
+        home,
+        scene,
+        calling_each(tools),
+        tools,
+        people=members.known,
+        admins=[members.root],
+        approvers=approvers,
+    )
+
+
 async def press_everything(
     chat: Chat,
     home: Path,
@@ -138,14 +163,7 @@ async def test_by_default_the_requester_and_admins_decide_and_nobody_else(
     members, labels = Members(scene), ("Allow once", "Allow for this session", "Deny")
     chat, tools = scene.group(*members.everybody), asking_tools(2 * len(labels))
     allowed = (members.ana, members.root)
-    async with hosting(
-        tmp_path,
-        scene,
-        calling_each(tools),
-        tools,
-        people=members.known,
-        admins=[members.root],
-    ):
+    async with serving(tmp_path, scene, members, tools):
         await press_everything(
             chat, tmp_path, members, asker=members.ana, labels=labels, allowed=allowed
         )
@@ -160,16 +178,7 @@ async def test_where_approvers_are_listed_they_and_admins_decide_and_nobody_else
     members, labels = Members(scene), ("Allow once", "Allow for this session", "Deny")
     chat = scene.group(*members.everybody)
     tools = asking_tools(2 * len(labels))
-    listed = f"{scene.platform.name}:{members.lia.id}"
-    async with hosting(
-        tmp_path,
-        scene,
-        calling_each(tools),
-        tools,
-        people=members.known,
-        admins=[members.root],
-        approvers=Approvers(policy=ApproverPolicy.LIST, ids=(listed,)),
-    ):
+    async with serving(tmp_path, scene, members, tools, listed=members.lia):
         await press_everything(
             chat,
             tmp_path,
@@ -186,16 +195,7 @@ async def test_where_approvers_are_listed_they_and_admins_decide_and_nobody_else
 async def test_only_an_admin_allows_for_ever(scene: Scene, tmp_path: Path) -> None:
     members, label = Members(scene), "Always allow"
     chat, tools = scene.group(*members.everybody), asking_tools(1)
-    listed = f"{scene.platform.name}:{members.lia.id}"
-    async with hosting(
-        tmp_path,
-        scene,
-        calling_each(tools),
-        tools,
-        people=members.known,
-        admins=[members.root],
-        approvers=Approvers(policy=ApproverPolicy.LIST, ids=(listed,)),
-    ):
+    async with serving(tmp_path, scene, members, tools, listed=members.lia):
         await press_everything(
             chat, tmp_path, members, asker=members.root, labels=[label], allowed=[members.root]
         )
@@ -209,14 +209,7 @@ async def test_a_form_is_answered_by_its_requester_or_an_admin_alone(
 ) -> None:
     members, labels = Members(scene), ("Submit", "Decline", "Cancel")
     chat, tools = scene.group(*members.everybody), form_tools(2 * len(labels))
-    async with hosting(
-        tmp_path,
-        scene,
-        calling_each(tools),
-        tools,
-        people=members.known,
-        admins=[members.root],
-    ):
+    async with serving(tmp_path, scene, members, tools):
         await press_everything(
             chat,
             tmp_path,
