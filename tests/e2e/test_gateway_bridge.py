@@ -33,10 +33,11 @@ def telegram(house: House, service: TelegramProcess) -> House:
     return house
 
 
-def said(service: TelegramProcess, text: str) -> None:
-    """Let Anna say something, and wait for the answer."""
-    message: dict[str, Any] = service.do("say", chat=ANNA, text=text)
-    service.do("wait", chat=ANNA, after=message["id"])
+def said(service: TelegramProcess, text: str) -> int:
+    """Let Anna say something, and wait for the answer; return the id of her message."""
+    message: int = service.do("say", chat=ANNA, text=text)["id"]
+    service.do("wait", chat=ANNA, after=message)
+    return message
 
 
 def shown(service: TelegramProcess, message: int) -> dict[str, Any]:
@@ -203,7 +204,7 @@ def test_a_permission_claude_code_asks_for_is_a_card_whose_press_goes_back(
         Gateway(telegram.path),
         BridgeProcess(telegram.path, "--claude-channel-mode", "auto", client=CLAUDE) as bridge,
     ):
-        said(service, "run the tests")
+        wish = said(service, "run the tests")
         pushed = bridge.notification("notifications/claude/channel")
         asked_for = {
             "request_id": "abcde",
@@ -212,7 +213,7 @@ def test_a_permission_claude_code_asks_for_is_a_card_whose_press_goes_back(
             "input_preview": '{"command": "make test"}',
         }
         bridge.notify("notifications/claude/channel/permission_request", asked_for)
-        card = service.do("wait", chat=ANNA, label="Allow once")
+        card = service.do("wait", chat=ANNA, label="Allow once", after=wish)
         (waiting,) = bridge.call("permissions_list_open")["approvals"]
         service.do("press", chat=ANNA, label=label, message=card["id"])
         verdict = bridge.notification("notifications/claude/channel/permission")
