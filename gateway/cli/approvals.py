@@ -227,6 +227,7 @@ async def _decide_offline(
     from gateway.ports import Decided
 
     actor = operator_here()
+    _check_store(ctx, "question", identifier)
     async with _deciding(ctx, str(actor)) as offline:
         question = await _find(offline.readers, identifier)
         wanted = judged_action(action, question)
@@ -262,10 +263,17 @@ async def _revoke_offline(ctx: typer.Context, rule: str) -> None:
 
     actor = operator_here()
     known = rule.isascii() and rule.isdecimal()
+    _check_store(ctx, "rule", rule)
     async with _deciding(ctx, str(actor)) as offline:
         revoke = RevokeRule(rule=RuleId(int(rule) if known else 0), by=actor)
         if await offline.store.revoke_rule(revoke) is None:
             raise NoSuch("rule", rule)
+
+
+def _check_store(ctx: typer.Context, what: str, name: str) -> None:
+    """Refuse what cannot be there, without making a store for it."""
+    if not home_of(ctx).state_db.exists():
+        raise NoSuch(what, name)
 
 
 @asynccontextmanager

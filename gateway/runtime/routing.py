@@ -85,9 +85,10 @@ class Routing:
         here = self.here(call)
         if not isinstance(here, str) and self._can_be_decided_in(call):
             return here
-        found = await self._home(call) or await self._admins(call)
-        if found is not None:
-            return found
+        if self._others_decide:
+            found = await self._home(call) or await self._admins(call)
+            if found is not None:
+                return found
         if self._is_guest(call):
             return NO_ADMIN
         return here
@@ -111,6 +112,12 @@ class Routing:
         if approvers.policy is ApproverPolicy.LIST:
             return str(actor) in approvers.ids
         return approvers.policy is ApproverPolicy.REQUESTER
+
+    @property
+    def _others_decide(self) -> bool:
+        """Whether anybody besides who asks may decide: elsewhere, nobody else could."""
+        listed = self._config.approvers.policy is ApproverPolicy.LIST
+        return listed or bool(self._access.admins())
 
     def _is_guest(self, call: ToolCall) -> bool:
         return self._access.role(call.requester, call.place) is PersonRole.GUEST

@@ -10,6 +10,7 @@ import pytest
 from tests.e2e.house import House
 from tests.e2e.on_telegram import (
     ANNA,
+    UNHURRIED,
     asked,
     configure,
     platform_status,
@@ -151,6 +152,27 @@ def test_without_a_gateway_the_shell_decides_for_the_next_one(
     assert telegram.runs == ["late"]
 
 
+@requirement("case.ap5")
+def test_one_question_of_the_shell_is_decided_in_the_home_channel(
+    telegram: House, service: TelegramProcess
+) -> None:
+    platforms = json.loads((telegram.path / "config.yaml").read_text())["platforms"]
+    admins = {**UNHURRIED, "admins": [f"telegram:{ANNA}"]}
+    telegram.configure(platforms=platforms, access=admins)
+    said = service.do("say", chat=ANNA, text="before")
+    with Gateway(telegram.path):
+        service.do("wait", chat=ANNA, contains="You said: before", after=said["id"])
+        asking = ("chat", "-q", f"call write {json.dumps({'text': 'from the shell'})}")
+        with Chat(telegram.path, args=asking) as chat:
+            card = service.do("wait", chat=ANNA, label="Always allow", after=said["id"])
+            assert telegram.runs == []
+            service.do("press", chat=ANNA, label="Allow once", message=card["id"])
+            chat.expect("Got: 1")
+            assert chat.end() == 0
+        service.do("wait", chat=ANNA, contains="Allowed once by", after=card["id"] - 1)
+    assert telegram.runs == ["from the shell"]
+
+
 @requirement("design.approvals.json")
 def test_a_fresh_home_has_nothing_to_list(house: House) -> None:
     for command, key in (("list", "approvals"), ("rules", "rules")):
@@ -158,6 +180,7 @@ def test_a_fresh_home_has_nothing_to_list(house: House) -> None:
         assert (done.returncode, json.loads(done.stdout)) == (0, {key: []})
     for command in ("show", "allow", "deny"):
         assert hermes(house.path, "approvals", command, "abcd").returncode == 3
+    assert hermes(house.path, "approvals", "revoke", "1").returncode == 3
     assert not (house.path / "state.db").exists()
 
 

@@ -280,3 +280,14 @@ async def test_where_nobody_can_answer_now_home_is_asked_and_without_one_the_cha
             assert "Deny" in buttons(card)
             await chat.press(token(card, "Deny"), by=ROOT, place=card.place)
             assert not (await waiting).allowed
+
+
+async def test_home_is_not_asked_where_nobody_there_could_decide(tmp_path: Path) -> None:
+    nobody = AccessConfig()
+    async with people(tmp_path / "state.db", access=nobody, answerable=lambda place: False) as chat:
+        await chat.store.set_home(SetHome(place=HOME, by=ROOT))
+        waiting = await asked_by(chat, ANNA, GROUP)
+        card = await chat.card()
+        assert card.place == GROUP
+        await chat.press(token(card, "Deny"))
+        assert not (await waiting).allowed
