@@ -88,6 +88,51 @@ async def test_in_a_group_it_listens_to_its_people_when_they_call_it_and_to_nobo
     assert "between us" not in said_to(model.requests[1])
 
 
+@requirement("access.mention.threads")
+@pytest.mark.parametrize("strict", [False, True])
+async def test_in_a_thread_it_was_called_into_it_follows_unless_it_is_strict(
+    scene: Scene, tmp_path: Path, strict: bool
+) -> None:
+    ana, ben = scene.person("Ana"), scene.person("Ben")
+    chat, model = scene.threaded(ana, ben), ScriptedModel()
+    async with hosting(tmp_path, scene, model, groups=[chat], mention=True, strict_mention=strict):
+        plans, costs = await chat.thread("Plans"), await chat.thread("Costs")
+        await plans.say("not yet")
+        await plans.say("red", calling=True)
+        await plans.reply("red")
+        await costs.say("not here")
+        await plans.say("green", by=ben)
+        await plans.say("blue", calling=True)
+        await plans.reply("blue")
+        await scene.heard()
+
+    told = said_to(model.requests[-1])
+    assert ("green" in told) is not strict
+    assert "not yet" not in told
+    assert costs.texts == []
+
+
+@requirement("access.pairing.code", "access.strangers_silence")
+@pytest.mark.parametrize("policy", ["pair", "ignore"])
+async def test_a_stranger_is_offered_a_code_once_or_gets_silence(
+    scene: Scene, tmp_path: Path, policy: str
+) -> None:
+    ana, eve = scene.person("Ana"), scene.person("Eve")
+    known, stranger, model = scene.direct(ana), scene.direct(eve), ScriptedModel()
+    async with hosting(tmp_path, scene, model, people=[ana], dm_policy=policy):
+        await stranger.say("let me in")
+        await stranger.say("please")
+        if policy == "pair":
+            await stranger.reply("pairing code")
+        await known.say("hello")
+        await known.reply("hello")
+        await scene.heard()
+
+    assert len(stranger.texts) == (policy == "pair")
+    assert "let me in" not in "".join(stranger.texts)
+    assert len(model.requests) == 1
+
+
 @requirement("render.fences", "render.nothing_lost", "case.f4")
 async def test_a_long_reply_comes_in_pieces_within_the_limit_with_its_code_as_code(
     platform: Platform, scene: Scene, tmp_path: Path
