@@ -27,11 +27,11 @@ def strip_terminal(text: str) -> str:
     return _TERMINAL.sub("", text.replace("\r\n", "\n"))
 
 
-def fenced(text: str) -> str:
+def fenced(text: str, *, language: str = "") -> str:
     """Return a text as a code block that nothing in it ends."""
     longest = max((len(found) for found in _FENCES.findall(text)), default=2)
     fence = "`" * (longest + 1)
-    return f"{fence}\n{text}\n{fence}"
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def shorten(text: str, limit: int) -> str:

@@ -24,7 +24,7 @@ from gateway.domain.model import (
     Usage,
     UserSaid,
 )
-from gateway.domain.text import shorten
+from gateway.domain.text import fenced, shorten
 
 __all__ = ["Guided"]
 
@@ -233,10 +233,7 @@ def _as_block(text: str) -> str:
         shown = _trimmed(json.dumps(parse_json(text), indent=2, ensure_ascii=False))
     except NotCanonical:
         return _trimmed(text)
-    fence = "```"
-    while fence in shown:
-        fence += "`"
-    return f"{fence}json\n{shown}\n{fence}"
+    return fenced(shown, language="json")
 
 
 def _trimmed(text: str) -> str:

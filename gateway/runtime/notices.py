@@ -1,16 +1,15 @@
 """What is said in a chat beside the cards: that a call waits elsewhere, that a question was declined."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
 
 from gateway.domain.canonical import sha256_of
 from gateway.domain.delivery import Origin
 from gateway.domain.ids import Place
 from gateway.domain.operations.deliveries import Enqueue
 from gateway.domain.question import Question
+from gateway.domain.text import fenced
 from gateway.domain.tools import ToolCall, ToolSpec
 from gateway.ports import DeliveryStore, FormRequest, Renderer
 from gateway.runtime.cards import card_view, deciders, one_line
@@ -18,8 +17,6 @@ from gateway.runtime.config import ApprovalsConfig
 from gateway.runtime.drafts import Draft
 from gateway.runtime.routing import Routed
 from gateway.runtime.wakeups import Wakeups
-
-_FENCES: Final = re.compile("`{3,}")
 
 
 class Notices:
@@ -89,9 +86,4 @@ def _in_words(question: Question, draft: Draft, *, now: datetime, config: Approv
     """Return a card without buttons; nothing a server wrote is read as markup."""
     view = card_view(question, draft.prompt, now=now, config=config)
     text = "\n".join(part for part in (view.title, view.text, view.arguments, *view.lines) if part)
-    longest = max((len(found) for found in _FENCES.findall(text)), default=2)
-    fence = "`" * (longest + 1)
-    return (
-        f"{fence}\n{text}\n{fence}\n"
-        f"Decide with `/approve {question.short}` or `/deny {question.short}`."
-    )
+    return f"{fenced(text)}\nDecide with `/approve {question.short}` or `/deny {question.short}`."

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.domain.text import shorten, show_escapes, strip_terminal
+from gateway.domain.text import fenced, shorten, show_escapes, strip_terminal
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=30)
 invisible = st.text(
@@ -81,3 +81,12 @@ def test_a_shortened_text_fits_and_says_that_it_was_cut(text: str, limit: int) -
 
     assert len(short) <= limit
     assert short == text or (short.endswith("…") and text.startswith(short[:-1]))
+
+
+@pytest.mark.parametrize("text", ["plain", "```\ninside\n```", "`````", ""])
+def test_nothing_in_a_block_of_code_ends_it(text: str) -> None:
+    first, *inside, last = fenced(text, language="json").split("\n")
+
+    assert "\n".join(inside) == text
+    assert first == f"{last}json"
+    assert last not in text
