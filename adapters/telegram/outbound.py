@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from telegram import (
     ForceReply,
@@ -13,6 +12,7 @@ from telegram import (
     User,
 )
 
+from adapters.notes import notes_of
 from adapters.telegram.buttons import Key
 from adapters.telegram.config import ReplyTo
 from adapters.telegram.forms import Ask
@@ -20,12 +20,6 @@ from adapters.telegram.payload import Payload
 from adapters.telegram.rich import Builder, Entity, sendable
 from gateway.domain.delivery import Delivery, Mark
 from gateway.domain.ids import Place
-
-NOTES: Final = {
-    Mark.REPEAT: "(sent again: the first time may have arrived)",
-    Mark.MOVED: "(its topic is gone)",
-}
-"""What a reader is told of how a message came; a lost look needs no word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +37,7 @@ class Shown:
 
 def shown_of(delivery: Delivery, payload: Payload, *, marks: frozenset[Mark]) -> Shown:
     """Return a message as it is sent, and as it is compared later; marks are said above it."""
-    notes = [NOTES[mark] for mark in NOTES if mark in marks]
+    notes = notes_of(marks)
     body = Builder()
     for note in notes:
         body.add(note, "italic")
@@ -116,4 +110,4 @@ def quoting(native_id: str | None) -> ReplyParameters | None:
 
 def caption_of(payload: Payload, marks: frozenset[Mark]) -> str:
     """Return the line under a file: its name, by which it is recognised, and how it came."""
-    return "\n".join([*(NOTES[mark] for mark in NOTES if mark in marks), payload.name])
+    return "\n".join([*notes_of(marks), payload.name])

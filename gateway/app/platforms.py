@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway.app.bots import BotTaken, hold_bot
+from gateway.app.doors import door_of
 from gateway.app.lean import UNUSED_BY_CHATS, left_out
+from gateway.app.slack import SLACK, open_slack_accounts, slack_accounts
 from gateway.domain.errors import HomeError
 from gateway.domain.health import Health, HealthState
 from gateway.domain.ids import Account, ChatType, Place
@@ -41,13 +43,15 @@ logger = logging.getLogger(__name__)
 
 TELEGRAM: Final = "telegram"
 TELEGRAM_VARIABLE: Final = "TELEGRAM_BOT_TOKEN"
+SUPPORTED: Final = frozenset({TELEGRAM, SLACK})
 
 
 @dataclass(slots=True, kw_only=True)
 class Platforms:
     """What was opened; `health` also has the platforms that do not run, with the reason.
 
-    `homes` are the home channels of the configuration.
+    `homes` are the home channels of the configuration; `named` returns the place that a platform's
+    own id names, None for what is no id.
     """
 
     adapters: list[Adapter] = field(default_factory=list[Adapter])
@@ -63,6 +67,9 @@ class Platforms:
         default_factory=dict[Account, Callable[[], Health]]
     )
     homes: list[Place] = field(default_factory=list[Place])
+    named: dict[Account, Callable[[str], Place | None]] = field(
+        default_factory=dict[Account, Callable[[str], Place | None]]
+    )
 
     def off(self, platform: str, account: str = "", *, reason: str, clock: Clock) -> None:
         """Note an account that does not run."""
@@ -88,7 +95,7 @@ async def open_platforms(
     """
     opened = Platforms()
     for name in config.platforms:
-        if name != TELEGRAM:
+        if name not in SUPPORTED:
             opened.off(name, reason="this version does not support it", clock=clock)
     found = _telegram(config, environ)
     for account in () if found is None else found.accounts:
@@ -105,24 +112,43 @@ async def open_platforms(
         await _open_telegram(
             opened, account, config, store=store, media=media, clock=clock, stack=stack
         )
+    await open_slack_accounts(
+        opened,
+        config,
+        environ=environ,
+        redactor=redactor,
+        store=store,
+        media=media,
+        clock=clock,
+        stack=stack,
+    )
     return opened
 
 
 def renderers_of(config: "Config", environ: Mapping[str, str]) -> dict[str, Renderer]:
     """Return how cards are laid out on the configured platforms, without opening any."""
-    found = _telegram(config, environ)
-    if found is None or not found.accounts:
-        return {}
-    from adapters.telegram.markup import TelegramRenderer
+    renderers: dict[str, Renderer] = {}
+    telegram = _telegram(config, environ)
+    if telegram is not None and telegram.accounts:
+        from adapters.telegram.markup import TelegramRenderer
 
-    return {TELEGRAM: TelegramRenderer()}
+        renderers[TELEGRAM] = TelegramRenderer()
+    slack = slack_accounts(config, environ)
+    if slack is not None and slack.accounts:
+        from adapters.slack.markup import SlackRenderer
+
+        renderers[SLACK] = SlackRenderer()
+    return renderers
 
 
 def listed_people(config: "Config", environ: Mapping[str, str]) -> dict[str, frozenset[str]]:
     """Return whom the accounts of each configured platform list by their ids."""
-    found = _telegram(config, environ)
-    accounts = () if found is None else found.accounts
-    return {TELEGRAM: frozenset[str]().union(*(account.people for account in accounts))}
+    parsed = {TELEGRAM: _telegram(config, environ), SLACK: slack_accounts(config, environ)}
+    return {
+        platform: frozenset[str]().union(*(account.people for account in found.accounts))
+        for platform, found in parsed.items()
+        if found is not None
+    }
 
 
 def with_profile(home: "Home", environ: Mapping[str, str]) -> Mapping[str, str]:
@@ -157,6 +183,7 @@ async def _open_telegram(
 ) -> None:
     with left_out(UNUSED_BY_CHATS):
         from adapters.telegram.adapter import Setting, open_telegram
+        from adapters.telegram.ids import GENERAL_TOPIC, is_private
         from adapters.telegram.markup import TelegramRenderer
         from adapters.telegram.traffic import BURST_MS, SEND_COST_MS
     from gateway.runtime.delivery import Budget
@@ -185,7 +212,11 @@ async def _open_telegram(
     if account.streaming:
         opened.streaming[key] = adapter
     opened.health[key] = lambda: adapter.health
-    opened.doors[key] = _telegram_door(account)
+    opened.doors[key] = door_of(
+        account,
+        is_direct=lambda place: is_private(place.chat),
+        main_threads=frozenset({GENERAL_TOPIC}),
+    )
     if account.home_channel:
         opened.homes.append(_telegram_home(account))
 
@@ -205,27 +236,6 @@ def _telegram_menus(account: "TelegramAccount", config: "Config") -> "Sequence[M
         # The chat with a person has that person's id.
         *(menu(offered, chat=person) for person, offered in found.people.items()),
         *(menu(offered, chat=x, user=person) for (x, person), offered in found.members.items()),
-    )
-
-
-def _telegram_door(account: "TelegramAccount") -> "Door":
-    from adapters.telegram.ids import GENERAL_TOPIC, is_private
-    from gateway.runtime.access_door import Door, GroupRules, Strangers
-
-    return Door(
-        people=account.people,
-        groups={
-            name: GroupRules(
-                require_mention=group.require_mention, strict_mention=group.strict_mention
-            )
-            for name, group in account.groups.items()
-        },
-        strangers=Strangers(account.strangers.value),
-        require_mention=account.require_mention,
-        strict_mention=account.strict_mention,
-        allow_bots=account.allow_bots,
-        is_direct=lambda place: is_private(place.chat),
-        main_threads=frozenset({GENERAL_TOPIC}),
     )
 
 

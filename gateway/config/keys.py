@@ -31,12 +31,12 @@ _ADAPTER: Final[Tree] = {
     "allow_bots": None,
     "home_channel": None,
     "streaming": None,
-    "reply_to": None,
     "channel_overrides": {ANY: _CHANNEL},
 }
 _TELEGRAM: Final[Tree] = {
     **_ADAPTER,
     "token": None,
+    "reply_to": None,
     "webhook": {"url": None, "listen": None, "secret": None},
 }
 _SLACK: Final[Tree] = {
@@ -47,7 +47,7 @@ _SLACK: Final[Tree] = {
     "listen": None,
     "reply_in_thread": None,
 }
-_DISCORD: Final[Tree] = {**_ADAPTER, "token": None, "gateway_url": None}
+_DISCORD: Final[Tree] = {**_ADAPTER, "token": None, "reply_to": None, "gateway_url": None}
 
 KEYS: Final[Tree] = {
     "model": {

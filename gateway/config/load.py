@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from gateway.config.channels import parse_channels
 from gateway.config.document import parse_document, read_document
@@ -31,6 +31,9 @@ from gateway.domain.findings import Finding, Severity, error, warning
 from gateway.providers.config import keys_from
 from mcp_host.config import parse_mcp, parse_servers
 from mcp_host.server_config import ServerConfig
+
+if TYPE_CHECKING:
+    from adapters.account import Problem
 
 RESOLVED: Final = ("model", "platforms", "mcp_servers", "store")
 """The sections whose strings may hold placeholders."""
@@ -233,11 +236,16 @@ def _platform_findings(raw: object, environ: Mapping[str, str]) -> Iterable[Find
     if not isinstance(raw, Mapping):
         return
     sections = cast("Mapping[str, object]", raw)
-    if "telegram" not in sections:
-        return
-    from adapters.telegram.config import parse_telegram
+    problems: list[Problem] = []
+    if "telegram" in sections:
+        from adapters.telegram.config import parse_telegram
 
-    for problem in parse_telegram(sections["telegram"], environ=environ).problems:
+        problems += parse_telegram(sections["telegram"], environ=environ).problems
+    if "slack" in sections:
+        from adapters.slack.config import parse_slack
+
+        problems += parse_slack(sections["slack"], environ=environ).problems
+    for problem in problems:
         severity = Severity.ERROR if problem.severe else Severity.WARNING
         yield Finding(severity=severity, path=problem.path, message=problem.message)
 

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from adapters.telegram.outbound import NOTES
+from adapters.notes import NOTES
 from gateway.domain.delivery import Mark
 from tests.fakes.telegram.process import TelegramProcess
 

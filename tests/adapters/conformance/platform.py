@@ -15,6 +15,8 @@ from gateway.ports import Renderer
 
 T = TypeVar("T")
 
+NOT_SENT: Final = "(the form itself says) "
+
 WAIT_SECONDS: Final = 15.0
 """Longer than anything takes here: a test that waits so long has failed."""
 
@@ -149,7 +151,10 @@ class Chat(ABC):
 
     @abstractmethod
     async def mistake(self, label: str, answer: str) -> str:
-        """Give a field that is asked a wrong answer; return what the person is told of it."""
+        """Give a field that is asked a wrong answer; return what the person is told of it.
+
+        What a native form does not even send begins with `NOT_SENT`.
+        """
 
     @abstractmethod
     async def until(self, holds: Callable[[], T], *, what: str) -> T:

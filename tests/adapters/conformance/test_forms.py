@@ -8,7 +8,7 @@ from gateway.domain.canonical import CanonicalJson
 from gateway.domain.form import FieldKind, Form, FormAnswer, FormField, Option
 from gateway.ports import Approver, FormRequest
 from tests.adapters.conformance.gateway import ADD, hosting
-from tests.adapters.conformance.platform import Platform, Scene
+from tests.adapters.conformance.platform import Ability, Platform, Scene
 from tests.fakes.model import ScriptedModel, calls, says
 from tests.fakes.tools import FakeTools
 from tests.support.requirement import requirement
@@ -125,7 +125,9 @@ async def test_a_form_of_one_person_takes_no_answer_of_another(
 
 
 @requirement("elicitation.form.surfaces", "approval.card.orphans_closed")
-async def test_a_half_filled_form_goes_on_after_a_restart(scene: Scene, tmp_path: Path) -> None:
+async def test_a_half_filled_form_goes_on_after_a_restart(
+    platform: Platform, scene: Scene, tmp_path: Path
+) -> None:
     ana = scene.person("Ana")
     chat, answers = scene.direct(ana), list[FormAnswer]()
     form = Form(message=WRITE.message, fields=WRITE.fields[:2])
@@ -133,13 +135,15 @@ async def test_a_half_filled_form_goes_on_after_a_restart(scene: Scene, tmp_path
     async with hosting(tmp_path, scene, writing(), asking(form, answers), people=[ana], crash=True):
         await chat.say("write")
         await chat.fill({"Title": "milk"})
-        card = await chat.card("Yes")
-        yes = card.button("Yes")
+        # A native form is filled in as a whole.
+        label = "Submit" if platform.has(Ability.MODALS) else "Yes"
+        card = await chat.card(label)
+        button = card.button(label)
         await scene.heard()
     async with hosting(tmp_path, scene, ScriptedModel(), asking(form, answers), people=[ana]):
         await chat.until(lambda: not card.labels, what="the closed card")
         assert "No longer waiting" in card.text
-        assert await (await yes.press()).told()
+        assert await (await button.press()).told()
 
     assert answers == []
 

@@ -11,7 +11,7 @@ from gateway.domain.canonical import CanonicalJson, parse_json
 from gateway.ports import Approver
 from mcp_host.elicitation import form_request, reply_to
 from tests.adapters.conformance.gateway import hosting
-from tests.adapters.conformance.platform import Ability, Chat, Platform, Scene
+from tests.adapters.conformance.platform import NOT_SENT, Ability, Chat, Platform, Scene
 from tests.adapters.conformance.schemas import CASES, Case
 from tests.fakes.model import ScriptedModel, calls, says
 from tests.fakes.tools import FakeTools, tool
@@ -46,7 +46,8 @@ async def answer(chat: Chat, case: Case, platform: Platform) -> None:
     """Fill a form in, what is wrong first."""
     for label, given in case.answers:
         for text, says_so in case.mistakes(label):
-            assert says_so in await chat.mistake(label, text)
+            told = await chat.mistake(label, text)
+            assert says_so in told or told.startswith(NOT_SENT)
         if not isinstance(given, list):
             await chat.fill({label: given})
         elif platform.has(Ability.MODALS):

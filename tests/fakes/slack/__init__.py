@@ -16,7 +16,7 @@ OAuth installs, Slack Connect, broadcast replies, scheduled messages, canvases, 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from tests.fakes.slack.driver import ChannelDriver, Pressed
+from tests.fakes.slack.driver import ChannelDriver, NotSent, Pressed
 from tests.fakes.slack.faults import Fault, Trouble, limit, refuse
 from tests.fakes.slack.server import Server
 from tests.fakes.slack.service import Call, Limits, Service
@@ -29,6 +29,7 @@ __all__ = [
     "Fault",
     "Limits",
     "Message",
+    "NotSent",
     "Person",
     "Pressed",
     "TeamDriver",

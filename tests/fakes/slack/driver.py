@@ -1,5 +1,6 @@
 """What people do in channels, and what they see: the side of the server a test works with."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -178,7 +179,11 @@ class ChannelDriver:
         return await self.service.until(newest, what="a modal")
 
     async def submit(self, view: View, values: Mapping[str, Any]) -> Json:
-        """Fill a modal in, by the labels of its inputs, and send it; returns the app's answer."""
+        """Fill a modal in, by the labels of its inputs, and send it; returns the app's answer.
+
+        Raises:
+            NotSent: Slack's client does not send it.
+        """
         body = payloads.interaction(self.service, self.team, view.user, "view_submission")
         state = _state(view.body, values)
         shown = view.body | {"id": view.id, "team_id": view.team, "hash": view.hash}
@@ -202,30 +207,83 @@ class ChannelDriver:
         return person or self.people[0]
 
 
+class NotSent(Exception):
+    """Slack's client does not send a modal: it says why below an input."""
+
+
 def _state(view: Json, values: Mapping[str, Any]) -> Json:
-    """Return the state of a modal as Slack tells it: what is left alone has its first value."""
+    """Return the state of a modal as Slack tells it: what is left alone has its first value.
+
+    Inputs go by a part of their label; "" empties one.
+
+    Raises:
+        NotSent: An input does not take what is in it.
+    """
     state: Json = {}
-    unused = set(values)
+    used: set[str] = set()
     for block in (b for b in view["blocks"] if b["type"] == "input"):
         label, element = block["label"]["text"], block["element"]
-        unused.discard(label)
-        name = element["type"]
-        told: Json = {"type": name}
-        options = {o["text"]["text"]: o for o in element.get("options", [])}
-        value = values.get(label)
-        if name in ("static_select", "radio_buttons"):
-            told["selected_option"] = options[value] if value else element.get("initial_option")
-        elif name in ("multi_static_select", "checkboxes"):
-            first = element.get("initial_options", [])
-            told["selected_options"] = [options[v] for v in value] if value else first
-        elif name == "datepicker":
-            told["selected_date"] = value or element.get("initial_date")
-        else:
-            told["value"] = value if value is not None else element.get("initial_value")
-        empty = told.get("value") in (None, "") and not any(
-            told.get(key) for key in ("selected_option", "selected_options", "selected_date")
-        )
-        assert block.get("optional") or not empty, f"Slack does not send it without {label!r}"
+        named = next((name for name in values if name in label), None)
+        used |= {named} if named is not None else set()
+        told = _filled(element, None if named is None else values[named])
+        content = [told.get(key) for key in _CONTENT if told.get(key) not in (None, "", [])]
+        if not content and not block.get("optional"):
+            raise NotSent(f"{label}: please complete this required field")
+        date = told.get("selected_date")
+        if date and not re.fullmatch(r"\d{4}-\d{2}-\d{2}", date):
+            raise NotSent(f"{label}: a date is picked, not written")
+        if content and "value" in told:
+            _check_typed(element, str(told["value"]), label)
         state[block["block_id"]] = {element["action_id"]: told}
-    assert not unused, f"the modal does not ask for {unused}"
+    assert used == set(values), f"the modal does not ask for {set(values) - used}"
     return state
+
+
+_CONTENT: Final = ("value", "selected_option", "selected_options", "selected_date")
+
+
+def _filled(element: Json, value: Any) -> Json:
+    kind = element["type"]
+    options = {o["text"]["text"]: o for o in element.get("options", [])}
+    if kind in ("static_select", "radio_buttons"):
+        chosen = element.get("initial_option") if value is None else options.get(value)
+        return {"type": kind, "selected_option": chosen}
+    if kind in ("multi_static_select", "checkboxes"):
+        wanted = [value] if isinstance(value, str) and value else value
+        first = element.get("initial_options", [])
+        chosen = first if value is None else [options[name] for name in wanted or ()]
+        return {"type": kind, "selected_options": chosen}
+    if kind == "datepicker":
+        return {
+            "type": kind,
+            "selected_date": element.get("initial_date") if value is None else value,
+        }
+    return {"type": kind, "value": element.get("initial_value") if value is None else value}
+
+
+def _check_typed(element: Json, text: str, label: str) -> None:
+    problem = ""
+    if len(text) > element.get("max_length", 3_000):
+        problem = f"at most {element.get('max_length', 3_000)} characters"
+    elif len(text) < element.get("min_length", 0):
+        problem = f"at least {element['min_length']} characters"
+    elif element["type"] == "number_input":
+        problem = _number_problem(element, text)
+    elif element["type"] == "email_text_input" and "@" not in text:
+        problem = "a valid email address"
+    if problem:
+        raise NotSent(f"{label}: please enter {problem}")
+
+
+def _number_problem(element: Json, text: str) -> str:
+    try:
+        number = float(text)
+    except ValueError:
+        return "a valid number"
+    if not element["is_decimal_allowed"] and not number.is_integer():
+        return "a whole number"
+    if number < float(element.get("min_value", number)):
+        return f"a number that is at least {element['min_value']}"
+    if number > float(element.get("max_value", number)):
+        return f"a number that is at most {element['max_value']}"
+    return ""

@@ -8,6 +8,8 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.account import DmPolicy, GroupConfig
+from adapters.slack.config import Mode as SlackMode
+from adapters.slack.config import SlackAccount, parse_slack
 from adapters.telegram.config import Mode, ReplyTo, parse_telegram
 from gateway.config.channels import ChannelSettings
 from gateway.config.home import Home
@@ -46,6 +48,7 @@ def _key(config: Config) -> str:
 
 
 TELEGRAM = "platforms.telegram"
+SLACK = "platforms.slack"
 
 
 def _telegram(config: Config) -> Any:
@@ -78,7 +81,62 @@ def _webhook(name: str, value: str, taken: object) -> tuple[str, Read, object]:
     return text, lambda config: getattr(_telegram(config).webhook, name), taken
 
 
+def _slack(config: Config) -> SlackAccount:
+    found = parse_slack(config.platforms.get("slack")).accounts
+    return found[0] if found else SlackAccount()
+
+
+def _workspace(name: str, value: str, taken: object) -> tuple[str, Read, object]:
+    """One key of Slack's section, read as its adapter does."""
+    text = f"platforms: {{slack: {{bot_token: x, app_token: y, {name}: {value}}}}}"
+    return text, lambda config: getattr(_slack(config), name), taken
+
+
+SLACK_ROWS: dict[str, tuple[str, Read, object]] = {
+    f"{SLACK}.bot_token": (
+        "platforms: {slack: {bot_token: x, app_token: y}}",
+        lambda c: _slack(c).bot_token,
+        SecretStr("x"),
+    ),
+    f"{SLACK}.app_token": (
+        "platforms: {slack: {bot_token: x, app_token: y}}",
+        lambda c: _slack(c).app_token,
+        SecretStr("y"),
+    ),
+    f"{SLACK}.signing_secret": _workspace("signing_secret", "s", SecretStr("s")),
+    f"{SLACK}.enabled": (
+        "platforms: {slack: {bot_token: x, app_token: y, enabled: false}}",
+        lambda c: parse_slack(c.platforms["slack"]).accounts if c.platforms else None,
+        (),
+    ),
+    f"{SLACK}.mode": _workspace("mode", "http, signing_secret: s", SlackMode.HTTP),
+    f"{SLACK}.listen": _workspace("listen", "'0.0.0.0:1'", "0.0.0.0:1"),
+    f"{SLACK}.base_url": _workspace("base_url", "'http://h/api/'", "http://h/api"),
+    f"{SLACK}.allow_from": _workspace("allow_from", "[U5]", frozenset({"U5"})),
+    f"{SLACK}.open": _workspace("open", "true", True),
+    f"{SLACK}.dm_policy": _workspace("dm_policy", "ignore", DmPolicy.IGNORE),
+    f"{SLACK}.groups": _workspace("groups", "[C5]", {"C5": GroupConfig()}),
+    f"{SLACK}.require_mention": _workspace("require_mention", "false", False),
+    f"{SLACK}.strict_mention": _workspace("strict_mention", "true", True),
+    f"{SLACK}.reply_in_thread": _workspace("reply_in_thread", "false", False),
+    f"{SLACK}.allow_bots": _workspace("allow_bots", "true", True),
+    f"{SLACK}.home_channel": _workspace("home_channel", "C5", "C5"),
+    f"{SLACK}.streaming": _workspace("streaming", "false", False),
+    f"{SLACK}.channel_overrides": (
+        "platforms: {slack: {channel_overrides: {C5: {system_prompt: hi}}}}",
+        lambda c: c.channels,
+        {("slack", ""): {"C5": ChannelSettings(system_prompt="hi")}},
+    ),
+    f"{SLACK}.accounts": (
+        "platforms: {slack: {app_token: y, accounts: {work: {bot_token: x}}}}",
+        lambda c: [a.name for a in parse_slack(c.platforms.get("slack")).accounts],
+        ["work"],
+    ),
+}
+
+
 ROWS: dict[str, tuple[str, Read, object]] = {
+    **SLACK_ROWS,
     "gateway.group_sessions_per_user": (
         "gateway: {group_sessions_per_user: false}",
         lambda c: c.gateway.group_sessions_per_user,
