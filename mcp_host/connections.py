@@ -7,7 +7,6 @@ two conversations use a connection at the same time: then there is one chat that
 import asyncio
 import dataclasses
 import logging
-from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -47,22 +46,25 @@ def config_of_another(config: ServerConfig) -> ServerConfig:
 
 @dataclass(slots=True, eq=False)
 class _Line:
-    """A connection and the conversations whose calls are on it; `last` is the latest of them."""
+    """A connection and how many calls of which conversations are on it; `last` had the latest."""
 
     connection: Connection
-    users: Counter[str] = field(default_factory=Counter[str])
+    users: dict[str, int] = field(default_factory=dict[str, int])
     last: str = ""
 
     def take(self, conversation: str) -> None:
-        self.users[conversation] += 1
+        self.users[conversation] = self.users.get(conversation, 0) + 1
         self.last = conversation
 
     def give_back(self, conversation: str) -> None:
-        self.users[conversation] -= 1
-        self.users += Counter()
+        left = self.users[conversation] - 1
+        if left:
+            self.users[conversation] = left
+        else:
+            del self.users[conversation]
 
     def only_for(self, conversation: str) -> bool:
-        return set(self.users) == {conversation}
+        return len(self.users) == 1 and conversation in self.users
 
 
 @dataclass(slots=True, eq=False)

@@ -1,12 +1,16 @@
 """What people and shells see of the servers of a running gateway, through real processes."""
 
 import json
+from typing import Final
 
 from tests.e2e.house import CARD, House
+from tests.fakes.mcp import legacy_server
 from tests.support.chat import hermes
 from tests.support.eventually import eventually
 from tests.support.gateway import Gateway
 from tests.support.requirement import requirement
+
+TOOLS: Final = len(legacy_server.TOOLS)
 
 
 @requirement("mcp.lazy.shown", "mcp.lazy.cache")
@@ -25,11 +29,11 @@ def test_a_lazy_server_is_listed_with_its_tools_and_started_by_its_first_call(
     with Gateway(house.path) as gateway:
         eventually(lambda: "1 lazy, not spawned yet" in house.log, what="a word on the start")
         listed = hermes(house.path, "mcp", "list").stdout
-        assert "box lazy, 41 tools (lazy, starts on first use)" in listed
+        assert f"box lazy, {TOOLS} tools (lazy, starts on first use)" in listed
         with house.chat() as chat:
             chat.say("/mcp box")
-            chat.expect(r"lazy, 41 tools \(lazy, starts on first use\)")
-            chat.expect("found 41, registered 41, filtered 0, collided 0")
+            chat.expect(rf"lazy, {TOOLS} tools \(lazy, starts on first use\)")
+            chat.expect(f"found {TOOLS}, registered {TOOLS}, filtered 0, collided 0")
             assert len(house.lines("starts")) == 1
             chat.say('call write {"text": "milk"}')
             chat.expect(f"box · write\n.*?{CARD}")
