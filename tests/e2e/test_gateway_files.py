@@ -42,6 +42,12 @@ def pictures(body: Any) -> list[str]:
     ]
 
 
+def recorded(house: House) -> list[Any]:
+    """Every request to the model so far."""
+    lines = house.model.record.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["body"] for line in lines]
+
+
 def sent_files(town: TelegramProcess) -> list[str]:
     """How the files show that the bot has sent."""
     found = town.do("messages", chat=ANNA)
@@ -63,11 +69,9 @@ def test_a_picture_and_a_text_file_reach_the_model_and_the_limit_is_explained(
         town.do("wait", chat=ANNA, contains=said, after=large)
         town.do("wait", chat=ANNA, contains="not available: it has 25 MB", after=large)
 
-    requests = [
-        json.loads(line)["body"]
-        for line in house.model.record.read_text(encoding="utf-8").splitlines()
+    about = [
+        body for body in recorded(house) if any("a cat" in each for each in texts(body, "user"))
     ]
-    about = [body for body in requests if any("a cat" in each for each in texts(body, "user"))]
     whole = base64.b64encode(png()).decode()
     assert pictures(about[0]) == [f"data:image/png;base64,{whole}"]
     kept = sorted((house.path / "media").iterdir())
@@ -94,10 +98,51 @@ def test_a_file_is_fetched_after_a_kill_in_the_middle(
 def test_a_picture_of_a_tool_is_sent_with_the_reply(house: House, town: TelegramProcess) -> None:
     house.serve()
     configure(house, town)
+    before = len(sent_files(town))
     with Gateway(house.path):
         said = town.do("say", chat=ANNA, text="call rich {}")
         town.do("wait", chat=ANNA, contains="Got: 1 item", after=said["id"])
-        eventually(lambda: sent_files(town))
+        eventually(lambda: len(sent_files(town)) > before)
 
     # Its picture and its resource hold the same, and that is sent once.
-    assert sent_files(town) == ["photo"]
+    assert sent_files(town)[before:] == ["photo"]
+
+
+@requirement("platform.telegram.attachments")
+def test_an_album_gets_one_answer(house: House, town: TelegramProcess) -> None:
+    configure(house, town)
+    with Gateway(house.path):
+        first = send(town, "photo", png(), caption="three of them", album="9")
+        send(town, "photo", png(), album="9")
+        last = send(town, "photo", png(), album="9")
+        answer = town.do("wait", chat=ANNA, contains="You said: [attached image", after=last)
+        town.do("say", chat=ANNA, text="and now")
+        town.do("wait", chat=ANNA, contains="You said: and now", after=last)
+        replies = [
+            item["id"]
+            for item in town.do("messages", chat=ANNA)
+            if item["by_bot"] and item["id"] > first
+        ]
+
+    assert len(replies) == 2
+    assert replies[0] == answer["id"]
+    # Each picture was a message of its own to the model, in one request.
+    bodies = [body for body in recorded(house) if "three of them" in "".join(texts(body, "user"))]
+    assert len(pictures(bodies[0])) == 3
+
+
+@requirement("platform.telegram.attachments", "fault.f6")
+def test_a_picture_sent_before_a_kill_is_found_and_not_sent_again(
+    house: House, town: TelegramProcess
+) -> None:
+    house.serve()
+    configure(house, town, streaming=False)
+    before = len(sent_files(town))
+    with Gateway(house.path, env={"HERMES_FAULT": "delivery.sent:1:kill"}) as gateway:
+        town.do("say", chat=ANNA, text="call rich {}")
+        assert gateway.wait() == -signal.SIGKILL
+    with Gateway(house.path):
+        said = town.do("say", chat=ANNA, text="still there?")
+        town.do("wait", chat=ANNA, contains="You said: still there?", after=said["id"])
+
+    assert sent_files(town)[before:] == ["photo"]

@@ -82,6 +82,7 @@ async def send_file(town: Town, args: Json) -> Any:
         caption=args.get("caption", ""),
         size=args.get("size"),
         by=_by(town, args),
+        album=args.get("album"),
     )
     return shown(message)
 
