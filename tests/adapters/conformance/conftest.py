@@ -4,9 +4,10 @@ from typing import Final
 import pytest
 
 from tests.adapters.conformance.platform import Platform, Scene
+from tests.adapters.conformance.slack import SLACK
 from tests.adapters.conformance.telegram import TELEGRAM
 
-PLATFORMS: Final = (TELEGRAM,)
+PLATFORMS: Final = (TELEGRAM, SLACK)
 """Every platform whose adapter must pass the suite."""
 
 

@@ -246,7 +246,9 @@ class _Chat(Chat):
         modal = await self.driver.modal(by=account)
         before = self._newest()
         seen = (before.id, before.text)
-        await self.driver.submit(modal, {**_placeholders(modal.body, given), **given})
+        chosen = {label: _native(modal.body, label, text) for label, text in given.items()}
+        kept = {label: value for label, value in chosen.items() if value is not None}
+        await self.driver.submit(modal, {**_placeholders(modal.body, given), **kept})
         await self.until(
             lambda: (self._newest().id, self._newest().text) != seen, what="the next card"
         )
@@ -270,6 +272,22 @@ _VALID: Final = {
 }
 
 
+def _native(view: Json, label: str, answer: str) -> str | list[str] | None:
+    """Return an answer as a native input has it; None leaves the default that is in there."""
+    if answer.startswith("Use default: "):
+        return None
+    block = next(b for b in view["blocks"] if label in b["label"]["text"])
+    options = [option["text"]["text"] for option in block["element"].get("options", ())]
+    if not options or answer in options or not answer:
+        return answer
+    parts = [part.strip() for part in answer.split(",")]
+    picked = [
+        options[int(part) - 1] if part.isdecimal() and 0 < int(part) <= len(options) else part
+        for part in parts
+    ]
+    return picked if "multi" in block["element"]["type"] else picked[0]
+
+
 def _placeholders(view: Json, given: Mapping[str, str]) -> dict[str, str]:
     """Return something for every other input that must not be empty, so that it can be sent."""
     found: dict[str, str] = {}
@@ -280,7 +298,7 @@ def _placeholders(view: Json, given: Mapping[str, str]) -> dict[str, str]:
             continue
         options = element.get("options")
         first = options[0]["text"]["text"] if options else "x" * element.get("min_length", 1)
-        found[label] = _VALID.get(element["type"], first)
+        found[label] = str(_VALID.get(element["type"], first))
     return found
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from tests.adapters.conformance.platform import Ability, Platform
 
-LACKING: Final[dict[str, set[Ability]]] = {"telegram": {Ability.MODALS}}
+LACKING: Final[dict[str, set[Ability]]] = {"telegram": {Ability.MODALS}, "slack": set()}
 
 
 def test_a_platform_lacks_what_is_written_down_and_nothing_else(platform: Platform) -> None:

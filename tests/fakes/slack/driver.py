@@ -245,6 +245,9 @@ _CONTENT: Final = ("value", "selected_option", "selected_options", "selected_dat
 def _filled(element: Json, value: Any) -> Json:
     kind = element["type"]
     options = {o["text"]["text"]: o for o in element.get("options", [])}
+    chosen_names = [value] if isinstance(value, str) else value or []
+    if options and (unknown := [name for name in chosen_names if name and name not in options]):
+        raise NotSent(f"there is no {unknown[0]!r} to choose")
     if kind in ("static_select", "radio_buttons"):
         chosen = element.get("initial_option") if value is None else options.get(value)
         return {"type": kind, "selected_option": chosen}
