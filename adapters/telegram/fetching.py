@@ -27,10 +27,17 @@ class Fetcher:
 
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
+        # Made for the first file: its certificates take memory that a bot without files need not.
+        self._made: httpx.AsyncClient | None = None
+
+    @property
+    def _client(self) -> httpx.AsyncClient:
         # The library's own client reads a whole answer before it gives any of it.
-        self._client = httpx.AsyncClient(
-            timeout=_WAIT, headers={"accept-encoding": "identity"}, follow_redirects=False
-        )
+        if self._made is None:
+            self._made = httpx.AsyncClient(
+                timeout=_WAIT, headers={"accept-encoding": "identity"}, follow_redirects=False
+            )
+        return self._made
 
     @asynccontextmanager
     async def fetch(self, file: Attachment) -> AsyncGenerator[AsyncIterator[bytes]]:
@@ -54,7 +61,8 @@ class Fetcher:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        if self._made is not None:
+            await self._made.aclose()
 
     async def _address(self, file: Attachment) -> str:
         try:

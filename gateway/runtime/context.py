@@ -22,6 +22,7 @@ from gateway.runtime.history import (
     said_by_people,
     said_by_rounds,
     said_now,
+    words_of,
 )
 from gateway.runtime.model_call import ModelCaller
 from gateway.runtime.persist import persist
@@ -217,7 +218,7 @@ class Context:
     async def _summarise(self, dropped: Sequence[StoredMessage]) -> tuple[str, UsageRecord]:
         room = int(self._window * self._share) - SUMMARY_TOKENS - tokens_in(_SUMMARY_PROMPT)
         each = max(room // len(dropped), 1) * CHARACTERS_PER_TOKEN
-        lines = [f"{_speaker(message)}: {message.text[:each]}" for message in dropped]
+        lines = [f"{_speaker(message)}: {words_of(message)[:each]}" for message in dropped]
         request = ModelRequest(
             system=_SUMMARY_PROMPT,
             history=(UserSaid(text="\n\n".join(lines)),),

@@ -10,6 +10,7 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
+from weakref import WeakValueDictionary
 
 from gateway.domain.delivery import Origin
 from gateway.domain.errors import (
@@ -68,7 +69,8 @@ class Downloads:
         self._clock = clock
         self._settled = Commits()
         self._slots = asyncio.Semaphore(MAX_FETCHES)
-        self._chats: dict[str, asyncio.Semaphore] = {}
+        # Each as long as a task waits for it.
+        self._chats: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def run(self) -> None:
         """Fetch what is not here, also from before this start, until cancelled."""
@@ -98,7 +100,8 @@ class Downloads:
 
     async def _take(self, item: PendingFile) -> None:
         key = item.place.session_key
-        of_chat = self._chats.setdefault(key, asyncio.Semaphore(MAX_FETCHES_OF_CHAT))
+        of_chat = self._chats.get(key) or asyncio.Semaphore(MAX_FETCHES_OF_CHAT)
+        self._chats[key] = of_chat
         try:
             async with of_chat, self._slots:
                 settle = await self._outcome(item)

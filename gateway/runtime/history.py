@@ -52,11 +52,16 @@ def said_before(
             files = _files_of(message.id, message.attachments, looked)
             return _said(name, message.text, files, shared=shared)
         case Role.ASSISTANT | Role.NOTE:
-            return AssistantSaid(text=_with_files(message.text, map(named, message.attachments)))
+            return AssistantSaid(text=words_of(message))
         case Role.SUMMARY:
             return UserSaid(text=f"{SUMMARY_HEADING}\n{message.text}")
         case _:
             assert_never(message.role)
+
+
+def words_of(message: StoredMessage) -> str:
+    """Return what a stored message says, its files by name."""
+    return _with_files(message.text, map(named, message.attachments))
 
 
 def said_now(claim: Claim, *, looked: Looked = NOTHING_SEEN) -> tuple[UserSaid, ...]:

@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from gateway.domain.delivery import Delivery, Mark, Receipt
+from gateway.domain.delivery import Delivery, DeliveryKind, Mark, Origin, Part, Receipt
 from gateway.domain.errors import (
     AdapterUnauthorized,
     DeliveryDeferred,
     DeliveryRejected,
     DeliveryUnsure,
 )
-from gateway.domain.operations.deliveries import ClaimDelivery
+from gateway.domain.files import FileState
+from gateway.domain.message import Attachment, AttachmentKind
+from gateway.domain.operations.deliveries import ClaimDelivery, Enqueue
 from gateway.runtime.delivery import MAX_SENDS, MAX_UNSURE_ATTEMPTS, DeliveryLoop
 from gateway.runtime.wakeups import Wakeups
 from gateway.telemetry.faults import FaultPoint, armed, parse
@@ -335,3 +337,32 @@ async def claimed(box: Outbox) -> Delivery | None:
             burst_ms=0,
         )
     )
+
+
+async def test_a_send_with_files_gets_the_time_they_take(tmp_path: Path) -> None:
+    class Slow(Loopback):
+        """Takes longer than a text may, and ends by itself."""
+
+        async def send(self, delivery: Delivery) -> Receipt:
+            done = asyncio.Event()
+            asyncio.get_running_loop().call_later(0.2, done.set)
+            await done.wait()
+            return await Loopback.send(self, delivery)
+
+    file = Attachment(
+        kind=AttachmentKind.FILE,
+        media_type="x/y",
+        name="big",
+        size=1_000_000,
+        key="out-big",
+        state=FileState.STORED,
+    )
+    part = Part(kind=DeliveryKind.FILE, body="", files=(file,))
+    adapter = Slow()
+    async with outbox(tmp_path, adapter, send_seconds=0.05) as box:
+        await box.store.enqueue(
+            Enqueue(place=chat(), group_key="g", parts=(part,), origin=Origin.SEND)
+        )
+        await box.settle()
+
+    assert (adapter.settled, [item.attempt for item in adapter.sent]) == ([], [1])
